@@ -4,14 +4,21 @@
 //! headers declare, [`lower`] makes a kernel's IR. Lowering never fails: what is not understood becomes an opaque statement
 //! or value with a reason, and the rest goes on. Host code is read with the same types and constants through [`Lowering`].
 
+mod declare;
+mod definition;
 mod lower;
 pub mod misread;
+mod names;
 mod outline;
+pub mod semantics;
 mod standard;
 mod types;
 mod unit;
 
-pub use lower::{HostName, Lowering, Named, Scope, Source, TemplateArguments, lower};
+pub use definition::{Definition, node_ending, text_hash};
+pub use lower::{HostName, Lowering, Source, TemplateArguments, lower};
+pub use names::{Named, Scope};
 pub use outline::{Item, ItemKind, function_declarator, outline};
+pub use semantics::Semantics;
 pub use types::{Callable, Class};
-pub use unit::{Constant, Definition, Unit, node_ending, text_hash};
+pub use unit::{Constant, Unit};

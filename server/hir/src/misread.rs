@@ -61,7 +61,7 @@ pub fn parsed(text: &str, language: Language) -> Arc<Expanded> {
 
 /// The expression in such a text.
 pub fn expression(parsed: &Expanded) -> Option<Node<'_>> {
-    crate::unit::node_ending(parsed, &(0..parsed.text.len()), &[Kind::Declaration])?
+    crate::definition::node_ending(parsed, &(0..parsed.text.len()), &[Kind::Declaration])?
         .field(Field::Declarator)?
         .field(Field::Value)
         .filter(|value| !value.has_error())

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use warplens_ir::{Bindings, Origin, Struct, Type};
 
-use crate::lower::Scope;
-use crate::unit::Definition;
+use crate::definition::Definition;
+use crate::names::Scope;
 
 /// The definition of a class, to find its members.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use warplens_syntax::nodes::KernelCallSyntax;
-use warplens_syntax::{Field, Kind, Node, is_word_part};
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
 use super::calls::Argument;
 use super::evaluate::name_of_function;
@@ -675,8 +675,12 @@ fn blocks(global: [Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
         Extent::Known(global) => Extent::Known(global.div_ceil(local[at].max(1))),
         Extent::Linked(global) => {
             let local = local[at] as i64;
-            let padded = linked::binary("+", &Value::Linked(global), &Value::int(local - 1));
-            linked::binary("/", &padded, &Value::int(local)).extents()[0]
+            let padded = linked::binary(
+                BinaryOperator::Add,
+                &Value::Linked(global),
+                &Value::int(local - 1),
+            );
+            linked::binary(BinaryOperator::Divide, &padded, &Value::int(local)).extents()[0]
         }
     })
 }

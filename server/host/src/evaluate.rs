@@ -3,7 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::nodes::{PointerExpression, UnaryExpression, UpdateExpression};
+use warplens_syntax::{
+    AssignOperator, BinaryOperator as Op, Field, Kind, Node, PointerOperator, UnaryOperator,
+    UpdateOperator,
+};
 
 use super::index::plain;
 use super::state::{DEEPEST, Host};
@@ -99,26 +103,25 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let value = self.eval(argument, source);
-                let operator = field(Field::Operator).map_or("", |operator| text(operator, source));
-                match operator {
-                    "-" => match value {
+                match UnaryExpression::cast(node).and_then(UnaryExpression::op) {
+                    Some(UnaryOperator::Minus) => match value {
                         Value::Float(value, bits) => Value::Float(-value, bits),
-                        value => binary("-", &Value::int(0), &value),
+                        value => binary(Op::Subtract, &Value::int(0), &value),
                     },
-                    "+" => value,
-                    "!" | "not" => value
+                    Some(UnaryOperator::Plus) => value,
+                    Some(UnaryOperator::Not) => value
                         .decided()
                         .map_or(Value::Unknown, |value| Value::truth(!value)),
-                    "~" => binary("^", &value, &Value::int(-1)),
-                    _ => Value::Unknown,
+                    Some(UnaryOperator::Complement) => binary(Op::BitXor, &value, &Value::int(-1)),
+                    None => Value::Unknown,
                 }
             }
             Kind::PointerExpression => {
                 let Some(argument) = field(Field::Argument) else {
                     return Value::Unknown;
                 };
-                let operator = field(Field::Operator).map_or("", |operator| text(operator, source));
-                if operator == "&" {
+                let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
+                if operator == Some(PointerOperator::AddressOf) {
                     if let Some(place) = self.place(argument, source) {
                         return match self.read(&place) {
                             // The address of a function is the function.
@@ -153,10 +156,10 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let postfix = argument.start_byte() == node.start_byte();
-                let operator = if text(node, source).contains("++") {
-                    "+"
-                } else {
-                    "-"
+                let step = UpdateExpression::cast(node).and_then(UpdateExpression::op);
+                let operator = match step {
+                    Some(UpdateOperator::Increment) => Op::Add,
+                    _ => Op::Subtract,
                 };
                 let Some(place) = self.place(argument, source) else {
                     self.eval(argument, source);
@@ -383,11 +386,15 @@ impl Host<'_> {
         let (Some(left), Some(right)) = (field(Field::Left), field(Field::Right)) else {
             return Value::Unknown;
         };
-        let operator = field(Field::Operator).map_or("", |operator| text(operator, source));
+        let operator = warplens_syntax::binary(node);
         let a = self.eval(left, source);
+        let Some(operator) = operator else {
+            self.eval(right, source);
+            return Value::Unknown;
+        };
         match operator {
-            "&&" | "and" | "||" | "or" => {
-                let and = matches!(operator, "&&" | "and");
+            Op::And | Op::Or => {
+                let and = operator == Op::And;
                 match a.decided() {
                     Some(first) if first != and => {
                         self.aside(|host| {
@@ -410,7 +417,7 @@ impl Host<'_> {
                     }
                 }
             }
-            ">>" => {
+            Op::ShiftRight => {
                 let b = self.eval(right, source);
                 // Reading from a stream changes what stands on the right.
                 if a == Value::Unknown && stands_alone(node) {
@@ -422,7 +429,7 @@ impl Host<'_> {
                 binary(operator, &a, &b)
             }
             // Into a stream of characters.
-            "<<" if matches!(a, Value::Text(_)) => {
+            Op::ShiftLeft if matches!(a, Value::Text(_)) => {
                 let b = self.eval(right, source);
                 let b = match self.text_in(&b) {
                     Some(text) => Value::Text(text),
@@ -456,8 +463,10 @@ impl Host<'_> {
                 };
                 match (&a, operator) {
                     // A pointer moves within its array.
-                    (Value::Address(_), "+" | "-") if b != Value::int(0) => Value::Unknown,
-                    (Value::Address(_), "+" | "-") => a,
+                    (Value::Address(_), Op::Add | Op::Subtract) if b != Value::int(0) => {
+                        Value::Unknown
+                    }
+                    (Value::Address(_), Op::Add | Op::Subtract) => a,
                     _ => binary(operator, &a, &b),
                 }
             }
@@ -469,14 +478,16 @@ impl Host<'_> {
         let (Some(left), Some(right)) = (field(Field::Left), field(Field::Right)) else {
             return Value::Unknown;
         };
-        let operator = field(Field::Operator).map_or("=", |operator| text(operator, source));
+        let operator = warplens_syntax::assigned(node);
         let mut value = self.eval(right, source);
         let Some(place) = self.place(left, source) else {
             self.eval(left, source);
             return Value::Unknown;
         };
         let before = self.read(&place);
-        if operator == "=" {
+        if let Some(AssignOperator::With(operator)) = operator {
+            value = binary(operator, &before, &value);
+        } else {
             let dims = matches!(before, Value::Dims(_));
             if dims {
                 value = match value {
@@ -494,9 +505,6 @@ impl Host<'_> {
                     value = self.by_position(&class, values.as_ref().clone(), source);
                 }
             }
-        } else {
-            let operator = operator.trim_end_matches('=');
-            value = binary(operator, &before, &value);
         }
         self.write(&place, value);
         self.read(&place)
@@ -686,7 +694,7 @@ impl Host<'_> {
                 Some(place)
             }
             Kind::PointerExpression => {
-                if field(Field::Operator).is_none_or(|operator| text(operator, source) != "*") {
+                if PointerExpression::cast(node)?.op() != Some(PointerOperator::Dereference) {
                     return None;
                 }
                 match self.eval(field(Field::Argument)?, source) {

@@ -5,6 +5,8 @@
 //! dividing and rounding keep the form ⌊(number + add) / divisor⌋ · times, and what leaves that form is not
 //! known again. Numbers are taken as not negative and not wrapping: they count elements.
 
+use warplens_syntax::BinaryOperator as Op;
+
 use super::value::Value;
 
 /// ⌊(number + add) / divisor⌋ · times; without the rounding where it is not `whole`.
@@ -116,7 +118,7 @@ impl Linked {
 }
 
 /// An operator of which one side is such a number and the other is known.
-pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
+pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
     let number = |value: &Value| match value {
         Value::Int(value, ..) => Some(*value),
         Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 1e15 => Some(*value as i64),
@@ -134,20 +136,20 @@ pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
         (Value::Linked(linked), known) => number(known).and_then(|by| {
             let linked = of(*linked, known)?;
             match operator {
-                "+" => linked.plus(by),
-                "-" => linked.plus(by.checked_neg()?),
-                "*" => linked.multiplied(by),
-                "/" => linked.divided(by),
-                ">>" if (0..32).contains(&by) => linked.divided(1 << by),
-                "<<" if (0..32).contains(&by) => linked.multiplied(1 << by),
+                Op::Add => linked.plus(by),
+                Op::Subtract => linked.plus(by.checked_neg()?),
+                Op::Multiply => linked.multiplied(by),
+                Op::Divide => linked.divided(by),
+                Op::ShiftRight if (0..32).contains(&by) => linked.divided(1 << by),
+                Op::ShiftLeft if (0..32).contains(&by) => linked.multiplied(1 << by),
                 _ => None,
             }
         }),
         (known, Value::Linked(linked)) => number(known).and_then(|by| {
             let linked = of(*linked, known)?;
             match operator {
-                "+" => linked.plus(by),
-                "*" => linked.multiplied(by),
+                Op::Add => linked.plus(by),
+                Op::Multiply => linked.multiplied(by),
                 _ => None,
             }
         }),
@@ -168,14 +170,14 @@ mod tests {
     fn the_form_computes_what_the_operators_do() {
         let n = Value::Linked(Linked::new(0));
         let int = Value::int;
-        let up = binary("/", &binary("+", &n, &int(255)), &int(256));
+        let up = binary(Op::Divide, &binary(Op::Add, &n, &int(255)), &int(256));
         let also_up = binary(
-            "+",
-            &binary("/", &binary("-", &n, &int(1)), &int(256)),
+            Op::Add,
+            &binary(Op::Divide, &binary(Op::Subtract, &n, &int(1)), &int(256)),
             &int(1),
         );
-        let padded = binary("*", &up, &int(256));
-        let quarter = binary("/", &padded, &int(64));
+        let padded = binary(Op::Multiply, &up, &int(256));
+        let quarter = binary(Op::Divide, &padded, &int(64));
         for value in 1..2000 {
             let of = |linked: &Value| match linked {
                 Value::Linked(linked) => apply(*linked, value),
@@ -191,8 +193,8 @@ mod tests {
     #[test]
     fn what_leaves_the_form_is_not_known() {
         let n = Value::Linked(Linked::new(0));
-        assert_eq!(binary("%", &n, &Value::int(4)), Value::Unknown);
-        assert_eq!(binary("*", &n, &n), Value::Unknown);
-        assert_eq!(binary("/", &Value::int(4), &n), Value::Unknown);
+        assert_eq!(binary(Op::Remainder, &n, &Value::int(4)), Value::Unknown);
+        assert_eq!(binary(Op::Multiply, &n, &n), Value::Unknown);
+        assert_eq!(binary(Op::Divide, &Value::int(4), &n), Value::Unknown);
     }
 }

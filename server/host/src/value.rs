@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use warplens_syntax::Expanded;
+use warplens_syntax::{BinaryOperator as Op, Expanded};
 
 use super::linked::{self, Linked};
 use super::texts::{GAP, common, joined, spelled};
@@ -441,10 +441,10 @@ fn lane(name: &str) -> Option<usize> {
 }
 
 /// An operator with two operands on known values; C's conversions.
-pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
+pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
     match (a, b) {
         (&Value::Int(a, a_bits, a_signed), &Value::Int(b, b_bits, b_signed)) => {
-            let shift = matches!(operator, "<<" | ">>");
+            let shift = matches!(operator, Op::ShiftLeft | Op::ShiftRight);
             let ty = |bits: u8, signed: bool| Type::Int { bits, signed };
             // The left operand alone decides the type of a shift.
             let other = if shift {
@@ -481,30 +481,30 @@ pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
             };
             let number = |value: f64| Value::Float(rounded(value, bits), bits);
             match operator {
-                "+" => number(a + b),
-                "-" => number(a - b),
-                "*" => number(a * b),
-                "/" => number(a / b),
-                "<" => Value::truth(a < b),
-                "<=" => Value::truth(a <= b),
-                ">" => Value::truth(a > b),
-                ">=" => Value::truth(a >= b),
-                "==" => Value::truth(a == b),
-                "!=" => Value::truth(a != b),
+                Op::Add => number(a + b),
+                Op::Subtract => number(a - b),
+                Op::Multiply => number(a * b),
+                Op::Divide => number(a / b),
+                Op::Less => Value::truth(a < b),
+                Op::LessEqual => Value::truth(a <= b),
+                Op::Greater => Value::truth(a > b),
+                Op::GreaterEqual => Value::truth(a >= b),
+                Op::Equal => Value::truth(a == b),
+                Op::NotEqual => Value::truth(a != b),
                 _ => Value::Unknown,
             }
         }
         (Value::Text(a), Value::Text(b)) => match operator {
-            "+" => joined(a, b),
+            Op::Add => joined(a, b),
             _ if a.contains(GAP) || b.contains(GAP) => Value::Unknown,
-            "==" => Value::truth(a == b),
-            "!=" => Value::truth(a != b),
+            Op::Equal => Value::truth(a == b),
+            Op::NotEqual => Value::truth(a != b),
             _ => Value::Unknown,
         },
         // A character, or what is not known, behind a text or before it.
         (Value::Text(_), Value::Unknown | Value::Linked(_) | Value::Int(_, 8, true))
         | (Value::Unknown, Value::Text(_))
-            if operator == "+" =>
+            if operator == Op::Add =>
         {
             joined(&spelled(a, false), &spelled(b, false))
         }
@@ -513,7 +513,7 @@ pub(super) fn binary(operator: &str, a: &Value, b: &Value) -> Value {
     }
 }
 
-fn integers(operator: &str, a: i64, b: i64, bits: u8, signed: bool) -> Value {
+fn integers(operator: Op, a: i64, b: i64, bits: u8, signed: bool) -> Value {
     let wide = |value: i64| {
         if signed {
             i128::from(value)
@@ -523,22 +523,22 @@ fn integers(operator: &str, a: i64, b: i64, bits: u8, signed: bool) -> Value {
     };
     let (x, y) = (wide(a), wide(b));
     let exact = match operator {
-        "+" => x.checked_add(y),
-        "-" => x.checked_sub(y),
-        "*" => x.checked_mul(y),
-        "/" => x.checked_div(y),
-        "%" => x.checked_rem(y),
-        "&" => Some(x & y),
-        "|" => Some(x | y),
-        "^" => Some(x ^ y),
-        "<<" if (0..i128::from(bits)).contains(&i128::from(b)) => x.checked_shl(b as u32),
-        ">>" if (0..i128::from(bits)).contains(&i128::from(b)) => x.checked_shr(b as u32),
-        "<" => return Value::truth(x < y),
-        "<=" => return Value::truth(x <= y),
-        ">" => return Value::truth(x > y),
-        ">=" => return Value::truth(x >= y),
-        "==" => return Value::truth(x == y),
-        "!=" => return Value::truth(x != y),
+        Op::Add => x.checked_add(y),
+        Op::Subtract => x.checked_sub(y),
+        Op::Multiply => x.checked_mul(y),
+        Op::Divide => x.checked_div(y),
+        Op::Remainder => x.checked_rem(y),
+        Op::BitAnd => Some(x & y),
+        Op::BitOr => Some(x | y),
+        Op::BitXor => Some(x ^ y),
+        Op::ShiftLeft if (0..i128::from(bits)).contains(&i128::from(b)) => x.checked_shl(b as u32),
+        Op::ShiftRight if (0..i128::from(bits)).contains(&i128::from(b)) => x.checked_shr(b as u32),
+        Op::Less => return Value::truth(x < y),
+        Op::LessEqual => return Value::truth(x <= y),
+        Op::Greater => return Value::truth(x > y),
+        Op::GreaterEqual => return Value::truth(x >= y),
+        Op::Equal => return Value::truth(x == y),
+        Op::NotEqual => return Value::truth(x != y),
         _ => None,
     };
     let Some(exact) = exact else {
@@ -576,8 +576,17 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
     let pick = |less: bool| {
         let mut best = arguments.first()?.clone();
         for next in &arguments[1..] {
-            let first = binary(if less { "<=" } else { ">=" }, &best, next).decided()?;
-            let sum = binary("+", &best, next);
+            let first = binary(
+                if less {
+                    Op::LessEqual
+                } else {
+                    Op::GreaterEqual
+                },
+                &best,
+                next,
+            )
+            .decided()?;
+            let sum = binary(Op::Add, &best, next);
             if !first {
                 best = next.clone();
             }
@@ -650,8 +659,8 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         | "make_uint3" | "make_int3" | "make_uint2" | "make_int2" => match name {
             "ceil_div" => {
                 let [a, b] = arguments else { return None };
-                let less = binary("-", b, &Value::int(1));
-                Some(binary("/", &binary("+", a, &less), b))
+                let less = binary(Op::Subtract, b, &Value::int(1));
+                Some(binary(Op::Divide, &binary(Op::Add, a, &less), b))
             }
             name if name.starts_with("make_") => {
                 let extents = Value::list(arguments.to_vec()).extents();

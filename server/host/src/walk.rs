@@ -1,6 +1,6 @@
 //! Statements of host functions.
 
-use warplens_syntax::{Field, Kind, Node, has_word};
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::evaluate::names_fields;
 use super::index::{declared_name, plain};
@@ -382,16 +382,16 @@ impl Host<'_> {
                 let (Some(left), Some(right), Some(operator)) = (
                     condition.field(Field::Left),
                     condition.field(Field::Right),
-                    condition.field(Field::Operator),
+                    warplens_syntax::binary(condition),
                 ) else {
                     return;
                 };
-                match (text(operator, source), outcome) {
-                    ("&&", true) | ("||", false) => {
+                match (operator, outcome) {
+                    (BinaryOperator::And, true) | (BinaryOperator::Or, false) => {
                         self.suppose(left, outcome, false, source);
                         self.suppose(right, outcome, false, source);
                     }
-                    ("==", true) | ("!=", false) => {
+                    (BinaryOperator::Equal, true) | (BinaryOperator::NotEqual, false) => {
                         for (variable, other) in [(left, right), (right, left)] {
                             if variable.kind() != Kind::Identifier {
                                 continue;

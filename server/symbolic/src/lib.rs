@@ -18,4 +18,4 @@ mod shift;
 pub use arena::{Arena, BinaryOp, Fit, Id, Node, Symbol, SymbolKind};
 pub use domain::{Case, Domain, Guard, Outcome, Query, WARP_MAX};
 pub use interval::Interval;
-pub use polynomial::{Bound, Bounds, Name, Polynomial, Ratio};
+pub use polynomial::{Bound, Bounds, Indeterminate, Monomial, Name, Polynomial, Ratio};

@@ -1,4 +1,7 @@
-//! Piecewise quasi-polynomials: how often something runs, as a function of a kernel's parameters.
+//! Polynomials in names, coordinates or counters, and piecewise quasi-polynomials: how often something runs, as a function of
+//! a kernel's parameters.
+//!
+//! A [`Polynomial`] is one in whatever an [`Indeterminate`] is.
 //!
 //! A quasi-polynomial is a polynomial with rational coefficients in parameters and in `floor(p / d)` for a
 //! number d; pieces are told apart by `min`, `max` and by factors that are 1 where `p >= 0` and else 0
@@ -13,6 +16,7 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,36 +47,71 @@ pub enum Atom {
     Holds(Arc<Polynomial>),
 }
 
+/// What a polynomial is one in.
+pub trait Indeterminate: Ord + Clone {
+    /// True for what is 0 or 1, and so its own square.
+    fn is_its_square(&self) -> bool {
+        false
+    }
+}
+
+impl Indeterminate for Atom {
+    fn is_its_square(&self) -> bool {
+        matches!(self, Atom::Holds(_))
+    }
+}
+
+impl Indeterminate for String {}
+
 /// A product of powers, sorted; empty for 1.
-pub type Monomial = Vec<(Atom, u32)>;
+pub type Monomial<A = Atom> = Vec<(A, u32)>;
 
 /// A sum of monomials, each with its coefficient; whole numbers for whole numbers.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Polynomial {
-    terms: BTreeMap<Monomial, Ratio>,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Polynomial<A: Ord = Atom> {
+    terms: BTreeMap<Monomial<A>, Ratio>,
+}
+
+impl<A: Ord> Default for Polynomial<A> {
+    fn default() -> Polynomial<A> {
+        Polynomial {
+            terms: BTreeMap::new(),
+        }
+    }
 }
 
 impl Polynomial {
-    /// 0.
-    pub fn zero() -> Polynomial {
-        Polynomial::default()
-    }
-
-    /// A number.
-    pub fn constant(value: i128) -> Polynomial {
-        Polynomial::of(Vec::new(), Ratio::whole(value))
-    }
-
     /// A parameter or variable.
     pub fn name(name: Name) -> Polynomial {
         Polynomial::atom(Atom::Name(name))
     }
 
-    fn atom(atom: Atom) -> Polynomial {
+    /// The coefficient of the name by itself.
+    pub fn coefficient(&self, name: Name) -> Ratio {
+        self.terms
+            .get(&vec![(Atom::Name(name), 1)])
+            .copied()
+            .unwrap_or(Ratio::ZERO)
+    }
+}
+
+impl<A: Indeterminate> Polynomial<A> {
+    /// 0.
+    pub fn zero() -> Polynomial<A> {
+        Polynomial::default()
+    }
+
+    /// A number.
+    pub fn constant(value: i128) -> Polynomial<A> {
+        Polynomial::of(Vec::new(), Ratio::whole(value))
+    }
+
+    /// An indeterminate by itself.
+    pub fn atom(atom: A) -> Polynomial<A> {
         Polynomial::of(vec![(atom, 1)], Ratio::ONE)
     }
 
-    fn of(monomial: Monomial, coefficient: Ratio) -> Polynomial {
+    fn of(monomial: Monomial<A>, coefficient: Ratio) -> Polynomial<A> {
         let mut terms = BTreeMap::new();
         if coefficient != Ratio::ZERO {
             terms.insert(monomial, coefficient);
@@ -81,7 +120,7 @@ impl Polynomial {
     }
 
     /// Monomials and their coefficients, none of them 0.
-    pub fn terms(&self) -> impl Iterator<Item = (&Monomial, Ratio)> {
+    pub fn terms(&self) -> impl Iterator<Item = (&Monomial<A>, Ratio)> {
         self.terms
             .iter()
             .map(|(monomial, &coefficient)| (monomial, coefficient))
@@ -106,14 +145,112 @@ impl Polynomial {
         self.terms.get(&Vec::new()).copied().unwrap_or(Ratio::ZERO)
     }
 
-    /// The coefficient of the name by itself.
-    pub fn coefficient(&self, name: Name) -> Ratio {
-        self.terms
-            .get(&vec![(Atom::Name(name), 1)])
-            .copied()
-            .unwrap_or(Ratio::ZERO)
+    /// The coefficient of an indeterminate by itself.
+    pub fn coefficient_of<Q: Eq + ?Sized>(&self, atom: &Q) -> Ratio
+    where
+        A: Borrow<Q>,
+    {
+        let by_itself = |monomial: &Monomial<A>| matches!(monomial.as_slice(), [(own, 1)] if own.borrow() == atom);
+        let mut terms = self.terms();
+        terms
+            .find(|(monomial, _)| by_itself(monomial))
+            .map_or(Ratio::ZERO, |(_, coefficient)| coefficient)
     }
 
+    /// True where it has the indeterminate in some term.
+    pub fn has<Q: Eq + ?Sized>(&self, atom: &Q) -> bool
+    where
+        A: Borrow<Q>,
+    {
+        let mut powers = self.terms.keys().flatten();
+        powers.any(|(own, _)| own.borrow() == atom)
+    }
+
+    /// The products that it is the sum of: what each is made of, powers as repetitions, and how often it counts. `None` where
+    /// some coefficient is no whole number of 64 bits.
+    pub fn products(&self) -> Option<Vec<(Vec<&A>, i64)>> {
+        self.terms()
+            .map(|(monomial, coefficient)| {
+                let factors = monomial
+                    .iter()
+                    .flat_map(|(atom, power)| std::iter::repeat_n(atom, *power as usize));
+                let whole = i64::try_from(coefficient.as_whole()?).ok()?;
+                Some((factors.collect(), whole))
+            })
+            .collect()
+    }
+
+    fn add_term(&mut self, monomial: Monomial<A>, coefficient: Ratio) -> Option<()> {
+        let sum = match self.terms.get(&monomial) {
+            Some(before) => before.plus(coefficient)?,
+            None => coefficient,
+        };
+        if sum == Ratio::ZERO {
+            self.terms.remove(&monomial);
+        } else {
+            self.terms.insert(monomial, sum);
+        }
+        (self.terms.len() <= MOST_TERMS).then_some(())
+    }
+
+    /// `self + other`.
+    pub fn add(&self, other: &Polynomial<A>) -> Option<Polynomial<A>> {
+        self.plus(other, Ratio::ONE)
+    }
+
+    /// `self - other`.
+    pub fn sub(&self, other: &Polynomial<A>) -> Option<Polynomial<A>> {
+        self.plus(other, Ratio::whole(-1))
+    }
+
+    /// `self + factor · other`.
+    pub fn plus(&self, other: &Polynomial<A>, factor: Ratio) -> Option<Polynomial<A>> {
+        let mut sum = self.clone();
+        for (monomial, &coefficient) in &other.terms {
+            sum.add_term(monomial.clone(), coefficient.times(factor)?)?;
+        }
+        Some(sum)
+    }
+
+    /// `self + value`.
+    pub fn offset(&self, value: i128) -> Option<Polynomial<A>> {
+        let mut sum = self.clone();
+        sum.add_term(Vec::new(), Ratio::whole(value))?;
+        Some(sum)
+    }
+
+    /// `self · factor`.
+    pub fn scale(&self, factor: Ratio) -> Option<Polynomial<A>> {
+        Polynomial::zero().plus(self, factor)
+    }
+
+    /// `-self`.
+    pub fn neg(&self) -> Option<Polynomial<A>> {
+        self.scale(Ratio::whole(-1))
+    }
+
+    /// `self · other`.
+    pub fn mul(&self, other: &Polynomial<A>) -> Option<Polynomial<A>> {
+        let mut product = Polynomial::zero();
+        for (left, &a) in &self.terms {
+            for (right, &b) in &other.terms {
+                product.add_term(multiply(left, right)?, a.times(b)?)?;
+            }
+        }
+        Some(product)
+    }
+
+    /// `self` to a power.
+    pub fn power(&self, exponent: u32) -> Option<Polynomial<A>> {
+        let mut product = Polynomial::constant(1);
+        for _ in 0..exponent {
+            product = product.mul(self)?;
+        }
+        Some(product)
+    }
+}
+
+impl Polynomial {
     /// The one name, where the polynomial is `coefficient · name + number`.
     pub(crate) fn only_name(&self) -> Option<Name> {
         let mut moving = self.terms.keys().filter(|monomial| !monomial.is_empty());
@@ -146,75 +283,6 @@ impl Polynomial {
             .keys()
             .flatten()
             .any(|(atom, _)| atom.depends_on(name))
-    }
-
-    fn add_term(&mut self, monomial: Monomial, coefficient: Ratio) -> Option<()> {
-        let sum = match self.terms.get(&monomial) {
-            Some(before) => before.plus(coefficient)?,
-            None => coefficient,
-        };
-        if sum == Ratio::ZERO {
-            self.terms.remove(&monomial);
-        } else {
-            self.terms.insert(monomial, sum);
-        }
-        (self.terms.len() <= MOST_TERMS).then_some(())
-    }
-
-    /// `self + other`.
-    pub fn add(&self, other: &Polynomial) -> Option<Polynomial> {
-        self.plus(other, Ratio::ONE)
-    }
-
-    /// `self - other`.
-    pub fn sub(&self, other: &Polynomial) -> Option<Polynomial> {
-        self.plus(other, Ratio::whole(-1))
-    }
-
-    /// `self + factor · other`.
-    fn plus(&self, other: &Polynomial, factor: Ratio) -> Option<Polynomial> {
-        let mut sum = self.clone();
-        for (monomial, &coefficient) in &other.terms {
-            sum.add_term(monomial.clone(), coefficient.times(factor)?)?;
-        }
-        Some(sum)
-    }
-
-    /// `self + value`.
-    pub fn offset(&self, value: i128) -> Option<Polynomial> {
-        let mut sum = self.clone();
-        sum.add_term(Vec::new(), Ratio::whole(value))?;
-        Some(sum)
-    }
-
-    /// `self · factor`.
-    pub fn scale(&self, factor: Ratio) -> Option<Polynomial> {
-        Polynomial::zero().plus(self, factor)
-    }
-
-    /// `-self`.
-    pub fn neg(&self) -> Option<Polynomial> {
-        self.scale(Ratio::whole(-1))
-    }
-
-    /// `self · other`.
-    pub fn mul(&self, other: &Polynomial) -> Option<Polynomial> {
-        let mut product = Polynomial::zero();
-        for (left, &a) in &self.terms {
-            for (right, &b) in &other.terms {
-                product.add_term(multiply(left, right)?, a.times(b)?)?;
-            }
-        }
-        Some(product)
-    }
-
-    /// `self` to a power.
-    pub fn power(&self, exponent: u32) -> Option<Polynomial> {
-        let mut product = Polynomial::constant(1);
-        for _ in 0..exponent {
-            product = product.mul(self)?;
-        }
-        Some(product)
     }
 
     /// `floor(self / by)`, `by` positive. Whole multiples of `by` come out of it.
@@ -476,12 +544,12 @@ impl Atom {
     }
 }
 
-fn multiply(left: &Monomial, right: &Monomial) -> Option<Monomial> {
+fn multiply<A: Indeterminate>(left: &Monomial<A>, right: &Monomial<A>) -> Option<Monomial<A>> {
     let mut product = left.clone();
     for (atom, exponent) in right {
         match product.binary_search_by(|(own, _)| own.cmp(atom)) {
             // What is 0 or 1 is its own square.
-            Ok(_) if matches!(atom, Atom::Holds(_)) => {}
+            Ok(_) if atom.is_its_square() => {}
             Ok(at) => {
                 product[at].1 += exponent;
                 if product[at].1 > HIGHEST_POWER {

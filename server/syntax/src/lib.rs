@@ -22,4 +22,7 @@ pub use embedded::{Embedded, embedded_programs};
 pub use expanded::{Expanded, Place};
 pub use language::Language;
 pub use names::{has_word, is_identifier, is_restrict, is_word_part, words_in};
-pub use tree::{Children, Field, Kind, Node, Tree, nodes};
+pub use tree::{
+    AssignOperator, BinaryOperator, Children, Field, Kind, Node, PointerOperator, Tree,
+    UnaryOperator, UpdateOperator, assigned, binary, nodes,
+};

@@ -6,6 +6,7 @@
 mod generated;
 mod kind;
 pub mod nodes;
+mod operators;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -15,6 +16,10 @@ use std::ops::Range;
 use crate::Language;
 use kind::Grammar;
 pub use kind::{Field, Kind};
+pub use operators::{
+    AssignOperator, BinaryOperator, PointerOperator, UnaryOperator, UpdateOperator, assigned,
+    binary,
+};
 
 /// The tree of a text.
 #[derive(Clone)]

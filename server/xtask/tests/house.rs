@@ -65,12 +65,8 @@ const DEBTS: &[(&str, &str)] = &[
     ("codegen", "build/memory"),
     ("codegen", "frequency"),
     ("facts", "access"),
-    ("advice", "rules/mem/aos/aos_host"),
-    ("hir", "lower"),
     ("hir", "lower/blocks"),
     ("host", "calls"),
-    ("oracle", "tree"),
-    ("syntax", "preprocess/expand"),
     ("lab", "accuracy/own"),
 ];
 

@@ -3,25 +3,27 @@
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_syntax::{Field, Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{bare, children};
+use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof;
-use crate::fixes::source::text;
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::wording::faster;
 
 /// Places of a finding that are looked at.
 const MOST_PLACES: usize = 64;
 
 /// What a title says of the places that are rewritten, in the kernel before and after; `None` where it must not be done.
-pub(crate) type Says<'a> = &'a dyn Fn(&Parsed, &[Node], &Kernel<'_>, &Kernel<'_>) -> Option<String>;
+pub(crate) type Says<'a> =
+    &'a dyn Fn(Semantics, &[Node], &Kernel<'_>, &Kernel<'_>) -> Option<String>;
 
 /// What an action does to the places of a finding.
 pub(crate) struct Action<'a> {
     /// The rule.
     pub rule: &'static str,
     /// The edits of one place; `None` where it must stay.
-    pub rewrite: &'a dyn Fn(&Parsed, Node) -> Option<Vec<Edit>>,
+    pub rewrite: &'a dyn Fn(Semantics, Node) -> Option<Vec<Edit>>,
     /// What the title says of this many places, before the gain.
     pub says: Says<'a>,
 }
@@ -51,13 +53,16 @@ impl Action<'_> {
         kernel: &Kernel<'_>,
         places: &[Range<usize>],
     ) -> Option<Fix> {
-        let parsed = request.document.parsed();
+        let code = request.code();
         let mut groups = Vec::new();
         for place in places.iter().take(MOST_PLACES) {
-            let Some(node) = node_at(parsed, place).filter(|node| !in_macro(parsed, *node)) else {
+            let Some(node) = code
+                .node_at(place)
+                .filter(|node| !code.is_inside_a_macro(*node))
+            else {
                 continue;
             };
-            if let Some(edits) = (self.rewrite)(parsed, node) {
+            if let Some(edits) = (self.rewrite)(code, node) {
                 groups.push((node, edits));
             }
         }
@@ -85,10 +90,10 @@ impl Action<'_> {
         if remaining(self.rule, &after) >= remaining(self.rule, kernel) {
             return None;
         }
-        let says = (self.says)(parsed, &nodes, kernel, &after)?;
+        let says = (self.says)(code, &nodes, kernel, &after)?;
         let speedup = proof.speedup(kernel)?;
         Some(Fix {
-            title: format!("{says}, {}", gain(speedup)),
+            title: format!("{says}, {}", faster(speedup)),
             rule: self.rule,
             edits,
             gain: speedup,
@@ -118,56 +123,6 @@ fn remaining(rule: &str, kernel: &Kernel<'_>) -> usize {
     of_rule.map(|finding| 1 + finding.related.len()).sum()
 }
 
-/// The node that is just these bytes.
-pub(crate) fn node_at<'t>(parsed: &'t Parsed, place: &Range<usize>) -> Option<Node<'t>> {
-    let root = parsed.tree.root_node();
-    let node = root.descendant_for_byte_range(place.start, place.end)?;
-    (node.byte_range() == *place && !node.has_error()).then_some(node)
-}
-
-/// True inside the definition of a macro, or inside what is handed to one of the file: what becomes of it there is not
-/// seen.
-fn in_macro(parsed: &Parsed, node: Node) -> bool {
-    let mut at = Some(node);
-    while let Some(one) = at {
-        match one.kind() {
-            Kind::PreprocDef | Kind::PreprocFunctionDef | Kind::PreprocDefined => return true,
-            Kind::PreprocIfdef | Kind::PreprocElifdef => return false,
-            _ => {}
-        }
-        if one.kind() == Kind::CallExpression
-            && let Some(function) = one.field(Field::Function)
-            && defines(&parsed.text, text(parsed, function))
-        {
-            return true;
-        }
-        at = one.parent();
-    }
-    false
-}
-
-/// True where a text defines a macro of that name.
-pub(crate) fn defines(source: &str, name: &str) -> bool {
-    source.match_indices("define").any(|(at, word)| {
-        let rest = source[at + word.len()..].trim_start_matches([' ', '\t']);
-        let behind = rest.strip_prefix(name);
-        source[..at].trim_end_matches([' ', '\t']).ends_with('#')
-            && behind
-                .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
-    })
-}
-
-/// An expression without the parentheses around it.
-pub(crate) fn bare(node: Node) -> Node {
-    let mut at = node;
-    while at.kind() == Kind::ParenthesizedExpression
-        && let Some(inner) = at.named_child(0)
-    {
-        at = inner;
-    }
-    at
-}
-
 /// True for what binds closer than any operator.
 pub(crate) fn binds(node: Node) -> bool {
     matches!(
@@ -182,15 +137,12 @@ pub(crate) fn binds(node: Node) -> bool {
 }
 
 /// The function's name and arguments of a call.
-pub(crate) fn call<'t>(parsed: &'t Parsed, node: Node<'t>) -> Option<(&'t str, Vec<Node<'t>>)> {
+pub(crate) fn call<'t>(code: Semantics<'t>, node: Node<'t>) -> Option<(&'t str, Vec<Node<'t>>)> {
     let node = bare(node);
     if node.kind() != Kind::CallExpression {
         return None;
     }
     let function = node.field(Field::Function)?;
     let arguments = node.field(Field::Arguments)?;
-    Some((
-        text(parsed, function),
-        crate::fixes::source::children(arguments),
-    ))
+    Some((code.text(function), children(arguments)))
 }

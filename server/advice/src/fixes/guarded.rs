@@ -1,9 +1,13 @@
 //! Kernels that any number of threads may run: each works on the element of its global index alone, behind a bound.
 
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{bare, children};
 use warplens_ir::known_function;
-use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
+use warplens_syntax::nodes::BinaryExpression;
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
-use crate::fixes::source::{children, descendants_at_top, function_declarator, text};
+use crate::fixes::source::squeezed;
+use crate::fixes::ways::{condition, leaves};
 
 /// Words of what depends on the launch's shape, or on other threads.
 const SHAPE: [&str; 24] = [
@@ -57,8 +61,7 @@ pub(crate) struct Axis {
 }
 
 /// The axes that a kernel's index is computed along, each bounded; `None` for any other kernel.
-pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis>; 3]> {
-    let parsed = document.parsed();
+pub(crate) fn axes(code: Semantics, definition: Node) -> Option<[Option<Axis>; 3]> {
     let body = definition.field(Field::Body)?;
     if body.has_error() {
         return None;
@@ -69,7 +72,7 @@ pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis
     let guard = loop {
         let statement = *rest.next()?;
         match statement.kind() {
-            Kind::Declaration => declared(parsed, statement, &mut indices)?,
+            Kind::Declaration => declared(code, statement, &mut indices)?,
             Kind::IfStatement => break statement,
             _ => return None,
         }
@@ -77,24 +80,23 @@ pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis
     if guard.field(Field::Alternative).is_some() {
         return None;
     }
-    let condition = squeezed(text(parsed, guard.field(Field::Condition)?));
-    let condition = condition.strip_prefix('(')?.strip_suffix(')')?;
+    let condition = condition(code, guard)?;
     let then = guard.field(Field::Consequence)?;
-    let leaves = matches!(
-        squeezed(text(parsed, then)).as_str(),
-        "return;" | "{return;}"
-    );
+    let leaves = leaves(code, then);
     let behind: Vec<Node> = rest.copied().collect();
-    let (parts, operator, inside): (Vec<&str>, &str, Vec<Node>) = if leaves {
-        (condition.split("||").collect(), ">=", behind)
+    let (joined, compared, inside) = if leaves {
+        (BinaryOperator::Or, BinaryOperator::GreaterEqual, behind)
     } else if behind.is_empty() {
-        (condition.split("&&").collect(), "<", vec![then])
+        (BinaryOperator::And, BinaryOperator::Less, vec![then])
     } else {
         return None;
     };
     let mut found = [None, None, None];
-    for part in parts {
-        let (index, bound) = part.split_once(operator)?;
+    for part in operands(condition, joined) {
+        let comparison = BinaryExpression::cast(part).filter(|one| one.op() == Some(compared))?;
+        let index = code.text(comparison.left()?);
+        let bound = squeezed(code.text(comparison.right()?));
+        let bound = bound.as_str();
         let axis = indices
             .iter()
             .position(|one| one.as_deref() == Some(index))?;
@@ -111,18 +113,18 @@ pub(crate) fn axes(document: &Document, definition: Node) -> Option<[Option<Axis
         });
     }
     let all = (0..3).all(|axis| indices[axis].is_some() == found[axis].is_some());
-    let alone = inside.iter().all(|node| alone(document, *node));
+    let alone = inside.iter().all(|node| alone(code, *node));
     (all && alone && found.iter().any(Option::is_some)).then_some(found)
 }
 
 /// Reads a declaration in front of the guard: of an index, or of something computed from indices and numbers alone.
-fn declared(parsed: &Parsed, statement: Node, indices: &mut [Option<String>; 3]) -> Option<()> {
+fn declared(code: Semantics, statement: Node, indices: &mut [Option<String>; 3]) -> Option<()> {
     for declarator in statement.fields(Field::Declarator) {
         if declarator.kind() != Kind::InitDeclarator {
             return None;
         }
         let name = declarator.field(Field::Declarator)?;
-        let value = squeezed(text(parsed, declarator.field(Field::Value)?));
+        let value = squeezed(code.text(declarator.field(Field::Value)?));
         if name.kind() != Kind::Identifier {
             return None;
         }
@@ -130,7 +132,7 @@ fn declared(parsed: &Parsed, statement: Node, indices: &mut [Option<String>; 3])
             if indices[axis].is_some() {
                 return None;
             }
-            indices[axis] = Some(text(parsed, name).to_owned());
+            indices[axis] = Some(code.text(name).to_owned());
         } else {
             // No memory is read, nothing is called.
             let plain = value
@@ -171,13 +173,12 @@ fn is_global_index(value: &str, axis: usize) -> bool {
 }
 
 /// True where a thread does this by itself, however many others there are.
-fn alone(document: &Document, node: Node) -> bool {
-    let parsed = document.parsed();
-    let written = text(parsed, node);
+fn alone(code: Semantics, node: Node) -> bool {
+    let written = code.text(node);
     if SHAPE.iter().any(|word| has_word(written, word)) {
         return false;
     }
-    let opencl = document.language() == Language::OpenCl;
+    let opencl = code.is_opencl();
     node.descendants().into_iter().all(|node| {
         if node.kind() != Kind::CallExpression {
             return true;
@@ -185,19 +186,19 @@ fn alone(document: &Document, node: Node) -> bool {
         let Some(callee) = node.field(Field::Function) else {
             return false;
         };
-        let name = text(parsed, callee);
+        let name = code.text(callee);
         if TOGETHER.iter().any(|start| name.starts_with(start)) {
             return false;
         }
         known_function(name, opencl).is_some() || callee.kind() == Kind::PrimitiveType || {
-            defined(parsed, name).is_some_and(|function| {
-                let written = text(parsed, function);
+            code.function(name).is_some_and(|function| {
+                let written = code.text(function);
                 !SHAPE.iter().any(|word| has_word(written, word))
                     && !TOGETHER.iter().any(|start| written.contains(start))
                     && function.descendants().iter().all(|inner| {
                         inner.kind() != Kind::CallExpression
                             || inner.field(Field::Function).is_some_and(|callee| {
-                                known_function(text(parsed, callee), opencl).is_some()
+                                known_function(code.text(callee), opencl).is_some()
                             })
                     })
             })
@@ -205,21 +206,14 @@ fn alone(document: &Document, node: Node) -> bool {
     })
 }
 
-/// The one function of that name that the file defines.
-fn defined<'t>(parsed: &'t Parsed, name: &str) -> Option<Node<'t>> {
-    let mut all = descendants_at_top(parsed.tree.root_node())
-        .into_iter()
-        .filter(|node| node.kind() == Kind::FunctionDefinition)
-        .filter(|node| {
-            function_declarator(*node)
-                .and_then(|declarator| declarator.field(Field::Declarator))
-                .is_some_and(|of| text(parsed, of) == name)
-        });
-    let one = all.next()?;
-    all.next().is_none().then_some(one)
-}
-
-/// A text without spaces and line breaks.
-pub(crate) fn squeezed(text: &str) -> String {
-    text.split_whitespace().collect()
+/// What an operator joins, in order.
+fn operands(expression: Node, joined: BinaryOperator) -> Vec<Node> {
+    let node = bare(expression);
+    match BinaryExpression::cast(node).filter(|one| one.op() == Some(joined)) {
+        Some(one) => {
+            let sides = [one.left(), one.right()].into_iter().flatten();
+            sides.flat_map(|side| operands(side, joined)).collect()
+        }
+        None => vec![node],
+    }
 }

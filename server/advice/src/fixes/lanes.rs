@@ -1,11 +1,11 @@
 //! Values that depend on a thread's coordinates, on arguments and on constants alone: another thread can work them out.
 
-use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word, words_in};
-
-use crate::fixes::source::{
-    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
-    text, uses,
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Declaration, Hands, children};
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Field, Kind, Node, assigned, binary, has_word, words_in,
 };
+
 use crate::fixes::{Edit, in_order};
 
 /// Expressions nested deeper than this are not followed.
@@ -59,25 +59,20 @@ pub(crate) struct Local<'t> {
 
 /// What the values of one kernel are made of.
 pub(crate) struct Lanes<'t> {
-    document: &'t Document,
+    code: Semantics<'t>,
     function: Node<'t>,
     opencl: bool,
 }
 
 impl<'t> Lanes<'t> {
     /// `None` where a macro may hide coordinates.
-    pub(crate) fn new(document: &'t Document, function: Node<'t>) -> Option<Lanes<'t>> {
-        let parsed = document.parsed();
-        let hidden = COORDINATES.iter().any(|name| in_a_macro(parsed, name));
+    pub(crate) fn new(code: Semantics<'t>, function: Node<'t>) -> Option<Lanes<'t>> {
+        let hidden = COORDINATES.iter().any(|name| code.in_a_macro(name));
         (!hidden && !function.has_error()).then_some(Lanes {
-            document,
+            code,
             function,
-            opencl: document.language() == Language::OpenCl,
+            opencl: code.is_opencl(),
         })
-    }
-
-    fn parsed(&self) -> &'t Parsed {
-        self.document.parsed()
     }
 
     /// The variables that an expression's value comes from, each behind those that it is made of. `None` where the
@@ -93,12 +88,12 @@ impl<'t> Lanes<'t> {
         if depth > DEEPEST {
             return None;
         }
-        let parsed = self.parsed();
+        let code = self.code;
         match node.kind() {
             Kind::NumberLiteral | Kind::True | Kind::False | Kind::CharLiteral => Some(false),
             Kind::Identifier => self.follow_name(node, found, depth),
             Kind::FieldExpression => {
-                let of = text(parsed, node.field(Field::Argument)?);
+                let of = code.text(node.field(Field::Argument)?);
                 let known =
                     !self.opencl && matches!(of, "threadIdx" | "blockIdx" | "blockDim" | "gridDim");
                 known.then_some(of == "threadIdx")
@@ -109,7 +104,7 @@ impl<'t> Lanes<'t> {
             }
             Kind::CastExpression => {
                 let ty = node.field(Field::Type)?;
-                is_integer(text(parsed, ty)).then_some(())?;
+                is_integer(code.text(ty)).then_some(())?;
                 self.follow(node.field(Field::Value)?, found, depth + 1)
             }
             Kind::BinaryExpression
@@ -128,11 +123,11 @@ impl<'t> Lanes<'t> {
 
     /// `get_local_id(0)`: the function and the axis.
     fn coordinate_call(&self, call: Node<'t>) -> Option<(&'t str, usize)> {
-        let parsed = self.parsed();
-        let name = text(parsed, call.field(Field::Function)?);
+        let code = self.code;
+        let name = code.text(call.field(Field::Function)?);
         let arguments = children(call.field(Field::Arguments)?);
         let [axis] = arguments[..] else { return None };
-        let axis = text(parsed, axis).parse().ok().filter(|axis| *axis < 3)?;
+        let axis = code.text(axis).parse().ok().filter(|axis| *axis < 3)?;
         (self.opencl && COORDINATES.contains(&name)).then_some((name, axis))
     }
 
@@ -142,35 +137,29 @@ impl<'t> Lanes<'t> {
         found: &mut Vec<Local<'t>>,
         depth: usize,
     ) -> Option<bool> {
-        let parsed = self.parsed();
-        let name = text(parsed, node);
+        let code = self.code;
+        let name = code.text(node);
         if let Some(known) = found.iter().find(|local| local.name == name) {
             return Some(known.varies);
         }
-        let Some(declaration) = self.declaration(name) else {
-            return is_constant(parsed, self.function, name).then_some(false);
+        let declaration = match self.code.declarations(self.function, name)[..] {
+            [] => return code.is_constant(self.function, name).then_some(false),
+            [one] => one,
+            _ => return None,
         };
-        if in_a_macro(parsed, name) || self.changes(declaration) {
+        if code.in_a_macro(name) || code.is_changed(&declaration) {
             return None;
         }
-        let mut outer = declaration.parent()?;
-        while !matches!(outer.kind(), Kind::ParameterDeclaration | Kind::Declaration) {
-            outer = outer.parent()?;
+        let ty = code.text(declaration.ty()?);
+        if declaration.is_parameter() {
+            return declaration.is_plain().then_some(false);
         }
-        let ty = text(parsed, outer.field(Field::Type)?);
-        if outer.kind() == Kind::ParameterDeclaration {
-            let scalar = outer.field(Field::Declarator)? == declaration;
-            return scalar.then_some(false);
-        }
-        let given = declaration
-            .parent()
-            .filter(|parent| parent.kind() == Kind::InitDeclarator)?;
-        let plain = outer.parent()?.kind() == Kind::CompoundStatement
-            && !children(outer)
+        let value = declaration.value()?;
+        let plain = declaration.node.parent()?.kind() == Kind::CompoundStatement
+            && !children(declaration.node)
                 .iter()
                 .any(|child| child.kind() == Kind::StorageClassSpecifier);
-        let value = given.field(Field::Value)?;
-        if !plain || given.field(Field::Declarator) != Some(declaration) || !is_integer(ty) {
+        if !plain || !declaration.is_plain() || !is_integer(ty) {
             return None;
         }
         let varies = self.follow(value, found, depth + 1)?;
@@ -185,72 +174,34 @@ impl<'t> Lanes<'t> {
         Some(varies)
     }
 
-    /// The one place in the function where a name is declared.
-    fn declaration(&self, name: &str) -> Option<Node<'t>> {
-        self.function
-            .descendants()
-            .into_iter()
-            .filter(|node| {
-                matches!(
-                    node.kind(),
-                    Kind::ParameterDeclaration
-                        | Kind::Declaration
-                        | Kind::OptionalParameterDeclaration
-                )
-            })
-            .find_map(|declaration| {
-                declaration
-                    .fields(Field::Declarator)
-                    .filter_map(declared_name)
-                    .find(|declared| text(self.parsed(), *declared) == name)
-            })
-    }
-
-    /// True where a variable may be given another value, or is declared again.
-    fn changes(&self, declaration: Node<'t>) -> bool {
-        let parsed = self.parsed();
-        let name = text(parsed, declaration);
-        let Some(uses) = uses(parsed, self.function, name, declaration) else {
-            return true;
-        };
-        uses.into_iter().any(|used| {
-            let parent = used.parent();
-            let written = parent.is_some_and(|parent| match parent.kind() {
-                Kind::AssignmentExpression => parent.field(Field::Left) == Some(used),
-                Kind::UpdateExpression | Kind::LambdaCaptureSpecifier => true,
-                _ => false,
-            });
-            written || hands(self.document, used) == Hands::Address
-        })
+    /// The only declaration of a name in the function, where nothing gives it another value than its first.
+    fn kept(&self, name: &str) -> Option<Declaration<'t>> {
+        let declaration = self.code.declared(self.function, name)?;
+        (!self.code.in_a_macro(name) && !self.code.is_changed(&declaration)).then_some(declaration)
     }
 
     /// True where a parameter or a variable of the kernel may be given another value than its first.
     pub(crate) fn is_changed(&self, name: &str) -> bool {
-        self.declaration(name)
-            .is_none_or(|declaration| self.changes(declaration))
+        let declaration = self.code.declared(self.function, name);
+        declaration.is_none_or(|declaration| self.code.is_changed(&declaration))
     }
 
     /// What a variable is given where it is declared, and its type, where it is given nothing else.
     pub(crate) fn value_of(&self, name: &str) -> Option<(Node<'t>, &'t str)> {
-        let declaration = self.declaration(name)?;
-        let given = declaration
-            .parent()
-            .filter(|parent| parent.kind() == Kind::InitDeclarator)?;
-        let ty = text(self.parsed(), given.parent()?.field(Field::Type)?);
-        let kept = is_integer(ty) && !self.changes(declaration) && !in_a_macro(self.parsed(), name);
-        kept.then(|| Some((given.field(Field::Value)?, ty)))?
+        let declaration = self.kept(name)?;
+        let ty = self.code.text(declaration.ty()?);
+        (is_integer(ty) && declaration.is_plain())
+            .then_some(declaration.value()?)
+            .map(|value| (value, ty))
     }
 
     /// True for a whole number that the kernel is given and keeps.
     pub(crate) fn is_parameter(&self, name: &str) -> bool {
-        self.declaration(name).is_some_and(|declaration| {
-            declaration.parent().is_some_and(|outer| {
-                let ty = outer.field(Field::Type);
-                outer.kind() == Kind::ParameterDeclaration
-                    && ty.is_some_and(|ty| is_integer(text(self.parsed(), ty)))
-                    && !self.changes(declaration)
-                    && !in_a_macro(self.parsed(), name)
-            })
+        self.kept(name).is_some_and(|declaration| {
+            let ty = declaration.ty();
+            declaration.is_parameter()
+                && declaration.is_plain()
+                && ty.is_some_and(|ty| is_integer(self.code.text(ty)))
         })
     }
 
@@ -266,49 +217,53 @@ impl<'t> Lanes<'t> {
         if depth > DEEPEST {
             return None;
         }
-        let parsed = self.parsed();
+        let code = self.code;
         let deeper = |node| self.multiple(node, of, depth + 1);
         match node.kind() {
-            Kind::NumberLiteral => (literal(text(parsed, node))? % of == 0).then_some(()),
+            Kind::NumberLiteral => (code.number(node)? % of == 0).then_some(()),
             Kind::ParenthesizedExpression => deeper(node.named_child(0)?),
             Kind::CastExpression => {
-                is_integer(text(parsed, node.field(Field::Type)?)).then_some(())?;
+                is_integer(code.text(node.field(Field::Type)?)).then_some(())?;
                 deeper(node.field(Field::Value)?)
             }
             Kind::BinaryExpression => {
                 let left = node.field(Field::Left)?;
                 let right = node.field(Field::Right)?;
-                match text(parsed, node.field(Field::Operator)?) {
-                    "+" | "-" => deeper(left).and_then(|()| deeper(right)),
+                match binary(node)? {
+                    BinaryOperator::Add | BinaryOperator::Subtract => {
+                        deeper(left).and_then(|()| deeper(right))
+                    }
                     // Each factor of two may come from another side.
-                    "*" => deeper(left).or_else(|| deeper(right)).or_else(|| {
-                        let half = self.multiple(left, 2, depth + 1);
-                        half.and_then(|()| self.multiple(right, of / 2, depth + 1))
-                    }),
-                    "<<" => {
-                        let shift = literal(text(parsed, right))?;
+                    BinaryOperator::Multiply => {
+                        deeper(left).or_else(|| deeper(right)).or_else(|| {
+                            let half = self.multiple(left, 2, depth + 1);
+                            half.and_then(|()| self.multiple(right, of / 2, depth + 1))
+                        })
+                    }
+                    BinaryOperator::ShiftLeft => {
+                        let shift = code.number(right)?;
                         (shift < 31 && (1i64 << shift) % of == 0).then_some(())
                     }
                     _ => None,
                 }
             }
             Kind::Identifier => {
-                let name = text(parsed, node);
-                let Some(declaration) = self.declaration(name) else {
-                    return (macro_value(parsed, name)? % of == 0).then_some(());
+                let name = code.text(node);
+                let declaration = match code.declarations(self.function, name)[..] {
+                    [] => return (code.macro_value(name)? % of == 0).then_some(()),
+                    [one] => one,
+                    _ => return None,
                 };
-                let given = declaration
-                    .parent()
-                    .filter(|parent| parent.kind() == Kind::InitDeclarator)?;
-                let value = given.field(Field::Value)?;
-                let ty = given.parent()?.field(Field::Type)?;
-                if in_a_macro(parsed, name) || !is_integer(text(parsed, ty)) {
+                let value = declaration.value()?;
+                if code.in_a_macro(name)
+                    || !declaration.is_plain()
+                    || !is_integer(code.text(declaration.ty()?))
+                {
                     return None;
                 }
-                let used = uses(parsed, self.function, name, declaration)?;
+                let used = code.uses(&declaration)?;
                 let steps = used.into_iter().all(|used| {
-                    self.only_steps(used, of, depth).is_some()
-                        && hands(self.document, used) == Hands::Value
+                    self.only_steps(used, of, depth).is_some() && code.hands(used) == Hands::Value
                 });
                 steps.then(|| deeper(value))?
             }
@@ -324,11 +279,15 @@ impl<'t> Lanes<'t> {
         match parent.kind() {
             Kind::UpdateExpression => None,
             Kind::AssignmentExpression if parent.field(Field::Left) == Some(used) => {
-                let operator = text(self.parsed(), parent.field(Field::Operator)?);
+                let sums = [
+                    AssignOperator::Plain,
+                    AssignOperator::With(BinaryOperator::Add),
+                    AssignOperator::With(BinaryOperator::Subtract),
+                ];
                 let by = parent.field(Field::Right)?;
                 // What it steps by is no sum of itself.
-                let own = has_word(text(self.parsed(), by), text(self.parsed(), used));
-                if own || !matches!(operator, "+=" | "-=" | "=") {
+                let own = has_word(self.code.text(by), self.code.text(used));
+                if own || !sums.contains(&assigned(parent)?) {
                     return None;
                 }
                 self.multiple(by, of, depth + 1)
@@ -344,15 +303,15 @@ impl<'t> Lanes<'t> {
         coordinates: [&str; 2],
         rename: &dyn Fn(&str) -> Option<String>,
     ) -> Option<String> {
-        let parsed = self.parsed();
+        let code = self.code;
         let mut edits: Vec<Edit> = Vec::new();
         for node in expression.descendants() {
             match node.kind() {
                 Kind::Identifier => {
-                    edits.extend(rename(text(parsed, node)).map(|name| (node.byte_range(), name)));
+                    edits.extend(rename(code.text(node)).map(|name| (node.byte_range(), name)));
                 }
                 Kind::FieldExpression => {
-                    let axis = match text(parsed, node) {
+                    let axis = match code.text(node) {
                         "threadIdx.x" => 0,
                         "threadIdx.y" => 1,
                         _ => continue,
@@ -375,7 +334,7 @@ impl<'t> Lanes<'t> {
             }
         }
         Some(with(
-            text(parsed, expression),
+            code.text(expression),
             expression.start_byte(),
             in_order(edits)?,
         ))
@@ -415,76 +374,4 @@ pub(crate) fn is_integer(ty: &str) -> bool {
         .filter(|word| *word != "const" && *word != "std")
         .peekable();
     words.peek().is_some() && !ty.contains(['*', '&']) && words.all(|word| INTEGERS.contains(&word))
-}
-
-/// True for a name that the file says is one number: a macro, a constant, a parameter of the template.
-fn is_constant(parsed: &Parsed, function: Node, name: &str) -> bool {
-    if macro_number(parsed, name) {
-        return true;
-    }
-    let of_template = function.parent().is_some_and(|parent| {
-        let list = parent.field(Field::Parameters);
-        list.is_some_and(|list| {
-            children(list).into_iter().any(|one| {
-                let declared = one.field(Field::Declarator).and_then(declared_name);
-                one.kind().is_parameter_declaration()
-                    && declared.is_some_and(|declared| text(parsed, declared) == name)
-            })
-        })
-    });
-    of_template
-        || descendants_at_top(parsed.tree.root_node())
-            .into_iter()
-            .filter(|node| node.kind() == Kind::Declaration && function_declarator(*node).is_none())
-            .any(|node| {
-                let declares = node.field(Field::Declarator).is_some_and(|one| {
-                    declared_name(one).is_some_and(|found| text(parsed, found) == name)
-                });
-                let written = text(parsed, node);
-                declares && (has_word(written, "const") || has_word(written, "constexpr"))
-            })
-}
-
-/// A literal's value.
-fn literal(written: &str) -> Option<i64> {
-    let digits = written.trim_end_matches(['u', 'U', 'l', 'L']);
-    let octal = digits.len() > 1 && digits.starts_with('0');
-    (!octal).then(|| digits.parse().ok())?
-}
-
-/// What the macros of that name in the file are.
-fn macros<'t>(parsed: &'t Parsed, name: &str) -> Vec<&'t str> {
-    parsed
-        .text
-        .lines()
-        .filter_map(|line| {
-            let rest = line.trim_start().strip_prefix('#')?.trim_start();
-            let rest = rest
-                .strip_prefix("define")?
-                .trim_start()
-                .strip_prefix(name)?;
-            rest.starts_with([' ', '\t'])
-                .then(|| rest.split("//").next().unwrap_or(rest).trim())
-        })
-        .collect()
-}
-
-/// True where each macro of that name in the file is a number, and there is one.
-fn macro_number(parsed: &Parsed, name: &str) -> bool {
-    let bodies = macros(parsed, name);
-    let number = |body: &&str| {
-        !body.is_empty()
-            && body.chars().all(|c| {
-                c.is_ascii_digit()
-                    || matches!(c, ' ' | '(' | ')' | '*' | '+' | '-' | '<' | 'u' | 'U')
-            })
-    };
-    !bodies.is_empty() && bodies.iter().all(number)
-}
-
-/// The number that a macro of the file is, where one definition of it is a literal.
-pub(crate) fn macro_value(parsed: &Parsed, name: &str) -> Option<i64> {
-    let bodies = macros(parsed, name);
-    let [one] = bodies[..] else { return None };
-    literal(one)
 }

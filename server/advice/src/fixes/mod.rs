@@ -7,18 +7,18 @@
 pub(crate) mod arithmetic;
 pub(crate) mod guarded;
 pub(crate) mod lanes;
-pub(crate) mod launches;
 pub(crate) mod polynomial;
 pub(crate) mod proof;
 pub(crate) mod source;
 pub(crate) mod types;
-pub(crate) mod wording;
+pub(crate) mod ways;
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::Finding;
 use warplens_facts::facts::{Places, Site, SourceFacts};
+use warplens_hir::Semantics;
 use warplens_models::Resources;
 use warplens_syntax::Document;
 
@@ -60,6 +60,17 @@ impl Kernel<'_> {
         self.start + bytes.start..self.start + bytes.end
     }
 
+    /// How many findings of a rule it has.
+    pub(crate) fn count(&self, rule: &str) -> usize {
+        self.findings.iter().filter(|one| one.rule == rule).count()
+    }
+
+    /// True where it has a finding of the same rule that says the same.
+    pub(crate) fn has_finding(&self, like: &Finding) -> bool {
+        let same = |one: &Finding| one.rule == like.rule && one.message == like.message;
+        self.findings.iter().any(same)
+    }
+
     /// Cycles per thread: comparable where a default grid follows the occupancy.
     pub(crate) fn cost(&self) -> Option<f64> {
         let threads = (self.facts.launch.blocks() * self.facts.launch.threads_per_block()) as f64;
@@ -79,7 +90,7 @@ pub type Reanalyze<'a> = &'a dyn Fn(&Document, &[String]) -> Option<Box<dyn Anal
 /// What is asked: which actions are there for this range?
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The document, parsed.
+    /// The document, code.
     pub document: &'a Document,
     /// Its analysis.
     pub analysis: &'a dyn Analysis,
@@ -87,6 +98,13 @@ pub struct Request<'a> {
     pub range: &'a Range<usize>,
     /// For the proof.
     pub reanalyze: Reanalyze<'a>,
+}
+
+impl<'a> Request<'a> {
+    /// The document's text with what it means.
+    pub(crate) fn code(&self) -> Semantics<'a> {
+        Semantics::new(self.document)
+    }
 }
 
 impl fmt::Debug for Request<'_> {
@@ -124,7 +142,7 @@ pub(crate) fn in_order(mut edits: Vec<Edit>) -> Option<Vec<Edit>> {
     apart.then_some(edits)
 }
 
-/// A copy with the edits made, parsed.
+/// A copy with the edits made, code.
 pub(crate) fn edited(document: &Document, edits: &[Edit]) -> Document {
     let mut copy = document.clone();
     for (range, text) in edits.iter().rev() {

@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::{Finding, Place};
 use warplens_facts::facts::{OpClass, Source};
 
-use crate::fixes::launches::launches_written;
 use crate::fixes::{Analysis, Edit, Fix, Kernel, Request, edited, touch};
 
 /// A kernel that is predicted slower by more than this is.
@@ -16,7 +15,7 @@ const SLOWER: f64 = 1.0005;
 pub(crate) fn of_findings(
     request: &Request<'_>,
     rule: &str,
-    fix: impl Fn(&Kernel<'_>, &Finding, &Range<usize>) -> Option<Fix>,
+    fix: impl Fn(&Request<'_>, &Kernel<'_>, &Finding, &Range<usize>) -> Option<Fix>,
 ) -> Vec<Fix> {
     let mut found: Vec<Fix> = Vec::new();
     for kernel in request.analysis.kernels() {
@@ -24,7 +23,7 @@ pub(crate) fn of_findings(
             continue;
         }
         for (finding, place) in asked(request, &kernel, rule) {
-            let fix = fix(&kernel, finding, &place);
+            let fix = fix(request, &kernel, finding, &place);
             found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
         }
     }
@@ -145,7 +144,7 @@ pub(crate) fn one_launch(request: &Request<'_>, kernel: &Kernel<'_>) -> bool {
         kernel.facts.launch.block_source,
         Source::Directive | Source::Attribute | Source::LaunchSite
     );
-    said && launches_written(request.document.parsed(), &kernel.facts.name) <= 1
+    said && request.code().launches_written(&kernel.facts.name) <= 1
 }
 
 /// Atomics of an average thread.

@@ -7,7 +7,7 @@ use warplens_facts::facts::{Certainty, Site};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
 use warplens_models::{Change, Instructions};
 
-use crate::wording;
+use crate::wording::{self, counted, number};
 use crate::{Context, Finding, Place};
 
 /// Fewer of the launch's warps than this come there: what a few threads do is not worth a word.
@@ -204,13 +204,6 @@ pub(crate) fn holds(ctx: &Context<'_>, outer: Site, inner: Site) -> bool {
     }
 }
 
-/// `1 conversion`, `3 conversions`.
-pub(crate) fn counted(count: f64, one: &str, many: &str) -> String {
-    let figure = wording::number(count);
-    let unit = if figure == "1" { one } else { many };
-    format!("{figure} {unit}")
-}
-
 /// The number that an expression always is.
 pub(crate) fn constant(value: &Expr) -> Option<f64> {
     match &value.kind {
@@ -308,6 +301,30 @@ pub(crate) fn quote(ctx: &Context<'_>, site: Site) -> String {
         return text;
     }
     text.chars().take(LONG - 1).chain(['…']).collect()
+}
+
+/// The finding of places whose instructions others could take the place of; `says` what the first of them is, as quoted, and
+/// what else is said of it.
+pub(crate) fn cheaper(
+    rule: &'static str,
+    executed: &Executed<'_>,
+    sites: &[(Site, String)],
+    (before, after): (&Part, &Part),
+    says: impl Fn(&str, &str) -> String,
+) -> Vec<Finding> {
+    let Some((first, does)) = sites.iter().min_by_key(|(site, _)| site.span) else {
+        return Vec::new();
+    };
+    let gain = instead(executed.ctx, before, after);
+    let says = format!(
+        "a warp executes {} (ideal {}): {}",
+        counted(before.total(), "instruction", "instructions"),
+        number(after.total()),
+        says(&quote(executed.ctx, *first), does),
+    );
+    finding(rule, executed, sites, says, gain)
+        .into_iter()
+        .collect()
 }
 
 /// One finding of places that share a cause: it stands at the first, the others are related.

@@ -8,9 +8,9 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::templates::{Parameter, innermost};
 use super::{Lowering, Source, parts, text_of};
+use crate::definition::Definition;
 use crate::outline::function_declarator;
 use crate::types::class_of;
-use crate::unit::Definition;
 use warplens_ir::AssumptionKind;
 use warplens_ir::Bound;
 use warplens_ir::Type;

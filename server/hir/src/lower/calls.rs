@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warplens_syntax::nodes::CallExpression;
+use warplens_syntax::nodes::FieldExpression;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::inline::Candidate;
@@ -138,9 +139,7 @@ impl Lowering<'_> {
             name_node = name_node.field(Field::Name).unwrap_or(name_node);
         }
         let name = text_of(name_node, source).to_owned();
-        let arrow = function
-            .field(Field::Operator)
-            .is_some_and(|operator| text_of(operator, source) == "->");
+        let arrow = FieldExpression::cast(function).is_some_and(FieldExpression::is_arrow);
         let mut object = self.expr(object, source);
         if arrow {
             if let Type::Struct(_) = object.ty

@@ -6,8 +6,9 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::constants::constant;
 use super::{Lowering, Source, parts, text_of};
+use crate::definition::Definition;
 use crate::types::{Class, class_of};
-use crate::unit::{Constant, Definition};
+use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Type};
 use warplens_ir::{Bindings, Bound, Origin, Struct};
 

@@ -1,6 +1,6 @@
 //! Integer constants.
 
-use warplens_syntax::Node;
+use warplens_syntax::{BinaryOperator, Node};
 
 use super::{Lowering, Source, literals};
 use warplens_ir::Type;
@@ -153,26 +153,26 @@ pub(super) fn applied(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
     })
 }
 
-pub(super) fn binary_op(text: &str) -> Option<BinaryOp> {
-    Some(match text {
-        "+" => BinaryOp::Add,
-        "-" => BinaryOp::Sub,
-        "*" => BinaryOp::Mul,
-        "/" => BinaryOp::Div,
-        "%" => BinaryOp::Rem,
-        "<<" => BinaryOp::Shl,
-        ">>" => BinaryOp::Shr,
-        "&" | "bitand" => BinaryOp::And,
-        "|" | "bitor" => BinaryOp::Or,
-        "^" | "xor" => BinaryOp::Xor,
-        "<" => BinaryOp::Lt,
-        "<=" => BinaryOp::Le,
-        ">" => BinaryOp::Gt,
-        ">=" => BinaryOp::Ge,
-        "==" => BinaryOp::Eq,
-        "!=" | "not_eq" => BinaryOp::Ne,
-        "&&" | "and" => BinaryOp::LogicalAnd,
-        "||" | "or" => BinaryOp::LogicalOr,
-        _ => return None,
-    })
+/// What an operator of the language is in the IR.
+pub(super) fn binary_op(operator: BinaryOperator) -> BinaryOp {
+    match operator {
+        BinaryOperator::Add => BinaryOp::Add,
+        BinaryOperator::Subtract => BinaryOp::Sub,
+        BinaryOperator::Multiply => BinaryOp::Mul,
+        BinaryOperator::Divide => BinaryOp::Div,
+        BinaryOperator::Remainder => BinaryOp::Rem,
+        BinaryOperator::ShiftLeft => BinaryOp::Shl,
+        BinaryOperator::ShiftRight => BinaryOp::Shr,
+        BinaryOperator::BitAnd => BinaryOp::And,
+        BinaryOperator::BitOr => BinaryOp::Or,
+        BinaryOperator::BitXor => BinaryOp::Xor,
+        BinaryOperator::Less => BinaryOp::Lt,
+        BinaryOperator::LessEqual => BinaryOp::Le,
+        BinaryOperator::Greater => BinaryOp::Gt,
+        BinaryOperator::GreaterEqual => BinaryOp::Ge,
+        BinaryOperator::Equal => BinaryOp::Eq,
+        BinaryOperator::NotEqual => BinaryOp::Ne,
+        BinaryOperator::And => BinaryOp::LogicalAnd,
+        BinaryOperator::Or => BinaryOp::LogicalOr,
+    }
 }

@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::nodes::{
+    FieldExpression, PointerExpression, UnaryExpression, UpdateExpression,
+};
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Field, Kind, Node, PointerOperator, UnaryOperator,
+    UpdateOperator,
+};
 
 use super::constants::{binary_op, constant};
 use super::split::{address_of, deref, list};
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
 };
+use crate::definition::Definition;
 use crate::misread;
 use crate::types::{Callable, class_of, type_of_callable};
-use crate::unit::{Constant, Definition};
+use crate::unit::Constant;
 use warplens_ir::Bound;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
@@ -84,9 +91,9 @@ impl Lowering<'_> {
                 let Some(argument) = field(Field::Argument) else {
                     return self.opaque(site, "syntax error", Vec::new());
                 };
-                let operator = field(Field::Operator).map_or("", |op| text_of(op, source));
+                let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 let argument = self.expr(argument, source);
-                if operator == "&" {
+                if operator == Some(PointerOperator::AddressOf) {
                     return address_of(argument, AddressSpace::Global, site);
                 }
                 if let Type::Struct(_) = argument.ty
@@ -103,13 +110,10 @@ impl Lowering<'_> {
                 let Some(argument) = field(Field::Argument) else {
                     return self.opaque(site, "syntax error", Vec::new());
                 };
-                let by = if field(Field::Operator).map_or_else(
-                    || text_of(node, source).contains("++"),
-                    |op| text_of(op, source) == "++",
-                ) {
-                    1
-                } else {
-                    -1
+                let step = UpdateExpression::cast(node).and_then(UpdateExpression::op);
+                let by = match step {
+                    Some(UpdateOperator::Increment) => 1,
+                    _ => -1,
                 };
                 let postfix = argument.start_byte() == node.start_byte();
                 let argument = self.expr(argument, source);
@@ -728,22 +732,25 @@ impl Lowering<'_> {
         let Some(argument) = node.field(Field::Argument) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
-        let operator = node
-            .field(Field::Operator)
-            .map_or("", |op| text_of(op, source));
+        let operator = UnaryExpression::cast(node).and_then(UnaryExpression::op);
         let argument = self.expr(argument, source);
         if let Type::Struct(_) = argument.ty
-            && let Some(call) =
-                self.operator_call(&format!("operator{operator}"), &argument, &[], site)
+            && let Some(operator) = operator
+            && let Some(call) = self.operator_call(
+                &format!("operator{}", operator.as_str()),
+                &argument,
+                &[],
+                site,
+            )
         {
             return call;
         }
         let argument = self.converted_to_number(argument);
         let ty = argument.ty.common(&Type::INT);
         let kind = match operator {
-            "-" => UnaryOp::Neg,
-            "+" => return Expr { ty, ..argument },
-            "!" | "not" => {
+            Some(UnaryOperator::Minus) => UnaryOp::Neg,
+            Some(UnaryOperator::Plus) => return Expr { ty, ..argument },
+            Some(UnaryOperator::Not) => {
                 let whole = Expr {
                     kind: ExprKind::Unary(UnaryOp::Not, Box::new(argument)),
                     ty: Type::INT,
@@ -769,22 +776,20 @@ impl Lowering<'_> {
         let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
-        let operator = node
-            .field(Field::Operator)
-            .map_or("", |op| text_of(op, source))
-            .to_owned();
+        let operator = warplens_syntax::binary(node);
         let (left, right) = (self.expr(left, source), self.expr(right, source));
         if matches!(left.ty, Type::Struct(_) | Type::Vector(..))
             || matches!(right.ty, Type::Struct(_) | Type::Vector(..))
         {
             let arguments = std::slice::from_ref(&right);
+            let spelled = operator.map_or("", BinaryOperator::as_str);
             if let Some(call) =
-                self.operator_call(&format!("operator{operator}"), &left, arguments, site)
+                self.operator_call(&format!("operator{spelled}"), &left, arguments, site)
             {
                 return call;
             }
         }
-        let Some(op) = binary_op(&operator) else {
+        let Some(op) = operator.map(binary_op) else {
             return self.opaque(site, "operator not understood", vec![left, right]);
         };
         let left = self.converted_to_number(left);
@@ -802,29 +807,25 @@ impl Lowering<'_> {
         let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
             return self.opaque(site, "syntax error", Vec::new());
         };
-        let operator = node
-            .field(Field::Operator)
-            .map_or("=", |op| text_of(op, source))
-            .to_owned();
+        let operator = warplens_syntax::assigned(node).unwrap_or(AssignOperator::Plain);
         let left = self.expr(left, source);
         let mut right = self.expr(right, source);
         if matches!(left.ty, Type::Struct(_))
-            || (operator != "=" && matches!(left.ty, Type::Vector(..)))
+            || (operator != AssignOperator::Plain && matches!(left.ty, Type::Vector(..)))
         {
             let arguments = std::slice::from_ref(&right);
-            if let Some(call) =
-                self.operator_call(&format!("operator{operator}"), &left, arguments, site)
-            {
+            let name = format!("operator{}", operator.spelling());
+            if let Some(call) = self.operator_call(&name, &left, arguments, site) {
                 return call;
             }
         }
         if matches!(&right.ty, Type::Unknown(name) if name == "list") {
             right.ty = left.ty.clone();
         }
-        if operator == "=" {
+        let AssignOperator::With(operator) = operator else {
             return self.assigned(left, right, site);
-        }
-        let op = binary_op(operator.trim_end_matches('='));
+        };
+        let op = Some(binary_op(operator));
         let ty = left.ty.clone();
         Expr {
             kind: ExprKind::Assign(op, Box::new(left), Box::new(right)),
@@ -932,9 +933,7 @@ impl Lowering<'_> {
                 };
             }
         }
-        let arrow = node
-            .field(Field::Operator)
-            .is_some_and(|operator| text_of(operator, source) == "->");
+        let arrow = FieldExpression::cast(node).is_some_and(FieldExpression::is_arrow);
         let mut base = self.expr(base_node, source);
         if arrow {
             if let Type::Struct(_) = base.ty

@@ -2,8 +2,8 @@
 //! what they do is counted there.
 
 use super::Lowering;
+use crate::definition::Definition;
 use crate::outline::function_declarator;
-use crate::unit::Definition;
 use warplens_ir::{Expr, ExprKind, MachineCall, StaysCall, Storage};
 use warplens_ir::{Site, VarId};
 use warplens_syntax::Field;

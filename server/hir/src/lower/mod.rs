@@ -40,19 +40,21 @@ mod switch;
 mod templates;
 mod traits;
 mod types;
+pub(crate) mod typing;
 mod virtuals;
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Kind, Language, Node};
 
-use crate::Unit;
+use crate::definition::Definition;
+use crate::names::{Named, Scope};
 use crate::types::Class;
-use crate::unit::Definition;
+use crate::unit::Unit;
 use warplens_ir::Bindings;
 use warplens_ir::{
     Assumption, Expr, ExprKind, MachineCall, Opaque, Routine, RoutineId, Stmt, StmtKind, Storage,
@@ -107,22 +109,6 @@ struct Call {
     /// Line of the function's first byte in its file.
     base_line: u32,
 }
-
-/// What a name means inside a function.
-#[derive(Debug, Clone)]
-pub enum Named {
-    /// A variable.
-    Var(VarId),
-    /// Another name for an expression: a reference, a constant.
-    Alias(Box<Expr>),
-    /// A type.
-    Type(Type),
-    /// The arguments that a parameter pack took.
-    Pack(Vec<Named>),
-}
-
-/// The names of one block.
-pub type Scope = HashMap<String, Named>;
 
 /// A function being read.
 struct Frame {

@@ -1,5 +1,6 @@
 //! Parameter packs: `f(args...)`, `sizeof...(Ts)`, folds.
 
+use warplens_syntax::nodes::FoldExpression;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::constants::binary_op;
@@ -119,10 +120,7 @@ impl Lowering<'_> {
             node.field(Field::Left).filter(Node::is_named),
             node.field(Field::Right).filter(Node::is_named),
         );
-        let operator = node
-            .field(Field::Operator)
-            .map_or("", |operator| text_of(operator, source))
-            .to_owned();
+        let fold = FoldExpression::cast(node);
         // One side is the pattern, the other one, where there is one, the first value.
         let mut all = None;
         let mut first = None;
@@ -144,13 +142,14 @@ impl Lowering<'_> {
             let first = self.expr(first, source);
             all.insert(if from_left { 0 } else { all.len() }, first);
         }
-        if operator == "," {
+        if fold.is_some_and(FoldExpression::is_comma) {
             let ty = all.last().map_or(Type::Void, |last| last.ty.clone());
             return super::split::list(&ty, all, site);
         }
-        let Some(op) = binary_op(&operator) else {
+        let Some(operator) = fold.and_then(FoldExpression::op) else {
             return self.opaque(site, "parameter pack", all);
         };
+        let op = binary_op(operator);
         if all.is_empty() {
             let value = i64::from(op == BinaryOp::LogicalAnd);
             return Expr {
@@ -159,7 +158,7 @@ impl Lowering<'_> {
                 site,
             };
         }
-        let spelled = format!("operator{operator}");
+        let spelled = format!("operator{}", operator.as_str());
         let mut join = |a: Expr, b: Expr| {
             if matches!(a.ty, Type::Struct(_)) || matches!(b.ty, Type::Struct(_)) {
                 let arguments = std::slice::from_ref(&b);

@@ -10,7 +10,7 @@ use warplens_syntax::{Field, Kind, Node};
 use super::inline::{Candidate, parameter_nodes, returns_reference};
 use super::types::space_of;
 use super::{Call, Frame, Lowering, Named, Result, Scope, Source, child_of_kind};
-use crate::unit::Definition;
+use crate::definition::Definition;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Expr, ExprKind, Routine, RoutineId, Storage};
 

@@ -796,7 +796,7 @@ impl Lowering<'_> {
             &format!("using w = {};", &text[..=close]),
             self.unit.language,
         );
-        let alias = crate::unit::node_ending(
+        let alias = crate::definition::node_ending(
             &fragment,
             &(0..fragment.text.len()),
             &[Kind::AliasDeclaration],

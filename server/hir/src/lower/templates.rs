@@ -4,8 +4,8 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::traits::library_arguments;
 use super::{Lowering, Source, library, parts, text_of};
+use crate::definition::Definition;
 use crate::types::class_of;
-use crate::unit::Definition;
 use warplens_ir::spell_type;
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, Type};

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use crate::lexer::Position;
 use crate::machine::{Binding, Data, Frame, Machine, Object, RunResult, ThreadValues};
 use crate::parse::basic;
+use crate::scalar::Scalar;
 use crate::tally::{Access, Class};
 use crate::tree::{Expr, Function, Kind, Op, TemplateArgument, TypeName};
-use crate::types::{Packing, Scalar, Type, float_of, normal, operate, word_of};
+use crate::types::{Packing, Type, float_of, normal, operate, word_of};
 use crate::{Error, Run};
 
 type OfOne = fn(f64) -> f64;

@@ -6,9 +6,10 @@ use crate::Error;
 use crate::execute::merge;
 use crate::lexer::Position;
 use crate::machine::{Address, Binding, Data, Machine, Object, RunResult, ThreadValues};
+use crate::scalar::Scalar;
 use crate::tally::{Access, BranchKind, Class};
 use crate::tree::{Expr, Kind, Op, TypeName};
-use crate::types::{Packing, Scalar, Type, convert, normal, operate, word_of};
+use crate::types::{Packing, Type, convert, normal, operate, word_of};
 
 /// Bytes that one access moves at most.
 const WIDEST: u64 = 16;

@@ -17,6 +17,7 @@ mod machine;
 mod memory;
 mod parse;
 mod races;
+mod scalar;
 mod splits;
 mod tally;
 mod tree;
@@ -27,10 +28,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use lexer::Position;
+pub use scalar::Scalar;
 pub use tally::{
     Access, AccessKey, BranchCounts, BranchKey, BranchKind, Class, Requests, Space, Tally,
 };
-pub use types::Scalar;
 pub use verdict::Verdict;
 
 /// The language of a text.

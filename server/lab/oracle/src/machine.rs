@@ -7,10 +7,11 @@ use crate::lexer::Position;
 use crate::memory::Memory;
 use crate::parse::{File, basic};
 use crate::races::Races;
+use crate::scalar::Scalar;
 use crate::splits::Splits;
 use crate::tally::{Access, Class, Counter, Space};
 use crate::tree::{Declaration, Expr, Function, Stmt, Storage, Structure, TypeName};
-use crate::types::{Fault, Layout, Packing, Scalar, Type, normal};
+use crate::types::{Fault, Layout, Packing, Type, normal};
 use crate::{Argument, Dialect, Error, Launch, Run};
 
 pub(crate) type RunResult<T> = Result<T, Error>;

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::lexer::{Position, Token, TokenKind, tokens};
+use crate::scalar::Scalar;
 use crate::tree::{
     Declaration, Expr, Function, Kind, Loop, Op, Parameter, Stmt, Storage, Structure,
     TemplateArgument, TemplateParameter, TypeName,
 };
-use crate::types::Scalar;
 use crate::{Dialect, Error};
 
 /// Levels of expressions and statements, at most.

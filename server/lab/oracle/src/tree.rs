@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::lexer::Position;
-use crate::types::Scalar;
+use crate::scalar::Scalar;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Expr {

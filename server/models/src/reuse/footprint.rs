@@ -25,7 +25,7 @@ impl<'p> Extents<'p> {
     ) -> Extents<'p> {
         let mut walks = Vec::new();
         if !loops.is_empty() {
-            for symbol in index.terms.iter().flat_map(|(monomial, _)| monomial) {
+            for (symbol, _) in index.terms().flat_map(|(monomial, _)| monomial) {
                 if let Symbol::Named(name) = symbol
                     && !walks.contains(&name)
                     && !parameters.contains(name)
@@ -90,27 +90,30 @@ impl Footprint {
             element,
             unit,
         };
-        for (monomial, factor) in &index.terms {
+        for (monomial, factor) in index.terms() {
             let mut base = Vec::new();
             let mut movement = Movement {
-                factor: factor.unsigned_abs() as f64,
+                factor: factor.numerator().unsigned_abs() as f64,
                 extent: 1.0,
                 axis: None,
             };
-            for symbol in monomial {
-                match symbol {
-                    Symbol::Thread(axis) => movement.extent *= extents.block[*axis],
-                    Symbol::AnyThread => {
-                        movement.extent *= extents.block.iter().product::<f64>();
+            for (symbol, power) in monomial {
+                let extent = match symbol {
+                    Symbol::Thread(axis) => extents.block[*axis],
+                    Symbol::AnyThread => extents.block.iter().product::<f64>(),
+                    Symbol::Block(axis) => {
+                        movement.axis = Some(*axis);
+                        continue;
                     }
-                    Symbol::Block(axis) => movement.axis = Some(*axis),
-                    Symbol::Loop(depth) => {
-                        movement.extent *= extents.loops.get(*depth).copied().unwrap_or(1.0);
+                    Symbol::Loop(depth) => extents.loops.get(*depth).copied().unwrap_or(1.0),
+                    Symbol::Named(name) if extents.walks.contains(&name) => extents.each,
+                    Symbol::Named(_) => {
+                        base.push((symbol.clone(), *power));
+                        continue;
                     }
-                    Symbol::Named(name) if extents.walks.contains(&name) => {
-                        movement.extent *= extents.each;
-                    }
-                    Symbol::Named(_) => base.push(symbol.clone()),
+                };
+                for _ in 0..*power {
+                    movement.extent *= extent;
                 }
             }
             footprint.push(base, movement);

@@ -16,7 +16,7 @@ use warplens_facts::facts::{Launch, Node, Op, Pattern, SourceFacts, Space};
 use crate::work::{Request, Residency};
 use crate::{ExecutedAccess, ModelInput};
 use footprint::{Extents, Footprint};
-use index::{Monomial, Polynomial, Symbol};
+use index::{Monomial, Polynomial, Symbol, distance, index_of};
 
 /// Bytes of one request at each level of the memory system.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -159,15 +159,18 @@ fn parameters(facts: &SourceFacts, indices: &[Option<(Polynomial, f64)>]) -> Vec
         .iter()
         .map(|assumption| assumption.symbol.to_string())
         .collect();
-    let terms = indices.iter().flatten().flat_map(|(index, _)| &index.terms);
+    let terms = indices
+        .iter()
+        .flatten()
+        .flat_map(|(index, _)| index.terms());
     for (monomial, _) in terms {
         if monomial
             .iter()
-            .all(|symbol| matches!(symbol, Symbol::Named(_)))
+            .all(|(symbol, _)| matches!(symbol, Symbol::Named(_)))
         {
             continue;
         }
-        for symbol in monomial {
+        for (symbol, _) in monomial {
             if let Symbol::Named(name) = symbol
                 && !names.contains(name)
             {
@@ -233,7 +236,7 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
         .iter()
         .map(|access| {
             off_chip(access)
-                .then(|| Polynomial::of(access, setting.launch))
+                .then(|| index_of(access, setting.launch))
                 .flatten()
         })
         .collect();
@@ -252,7 +255,7 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
             if let Some((twin, _)) = twin
                 && !done[other]
                 && alike(&accesses[first], &accesses[other])
-                && let Some(shift) = twin.shift_from(index)
+                && let Some(shift) = distance(twin, index)
             {
                 members.push(other);
                 shifts.push(shift);

@@ -140,7 +140,7 @@ fn sums_of_powers_agree_with_adding_up() {
 
 #[test]
 fn numbers_out_of_reach_are_not_wrong_ones() {
-    let large = Polynomial::constant(i128::MAX);
+    let large: Polynomial = Polynomial::constant(i128::MAX);
     assert_eq!(large.mul(&large), None);
     assert_eq!(large.offset(1), None);
     assert_eq!(n().power(HIGHEST_POWER + 1), None);

@@ -8,209 +8,17 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
 use super::lexer::{self, Kind};
 use super::macros::{BodyToken, Macro, Role, hash_name};
-use super::pass::{Checkpoint, File, Pass, Step};
+use super::state::{Abort, File, IN_FILE, IN_SCRATCH, MAX_REACH, Pass, Protect, Step, Token};
 use super::{Problem, condition};
 
 /// How much one use may write, in bytes.
 const MAX_OUTPUT: usize = 256 << 10;
-/// How many tokens one use may touch.
-const MAX_STEPS: usize = 1 << 19;
-/// How far the arguments of one use may reach in the buffer, in bytes.
-pub(super) const MAX_REACH: usize = 64 << 10;
-/// How many macros may be open at once.
-const MAX_OPEN: usize = 2000;
 /// How many uses may be nested in one another's arguments: each takes room on the thread's stack.
 const MAX_NESTING: u32 = 200;
 /// How often a macro may come to too much before its uses are left alone.
 const MAX_FAILURES: u8 = 3;
-
-/// Who holds a token's text: the file, the scratch text, or a macro's body.
-const IN_FILE: u32 = 0;
-const IN_SCRATCH: u32 = 1;
-const IN_MACROS: u32 = 2;
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    owner: u32,
-    start: u32,
-    end: u32,
-    kind: Kind,
-    /// White space stands before it.
-    space: bool,
-    /// Never to be expanded again.
-    fixed: bool,
-}
-
-struct Context {
-    tokens: Vec<Token>,
-    at: usize,
-    /// The hash of the macro that is not to be expanded meanwhile.
-    of: Option<u64>,
-}
-
-/// Why a use is left as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Abort {
-    TooMuch,
-    /// The arguments do not end.
-    Unterminated,
-    /// Too few or too many of them.
-    Arguments,
-}
-
-/// The state of one use.
-pub(super) struct Expansion {
-    contexts: Vec<Context>,
-    /// Contexts below this one are out of reach.
-    floor: usize,
-    open: FxHashSet<u64>,
-    held: Vec<Arc<Macro>>,
-    scratch: String,
-    spare: Vec<Vec<Token>>,
-    /// How many lists of tokens are expanded on their own, one within the other; with none, the buffer follows.
-    nesting: u32,
-    /// A use is being replaced: what its tokens refer to must stay.
-    busy: bool,
-    /// While a use is written: how much of the output stays whatever comes of it.
-    kept: Option<usize>,
-    steps: usize,
-    /// Where the use's name begins, and where its own arguments end.
-    start: usize,
-    first_end: usize,
-    /// How many conditionals were open where the use began.
-    frames: usize,
-    /// What to go back to, once a directive stood among the arguments.
-    pub(super) checkpoint: Option<Checkpoint>,
-    /// Reading a condition.
-    condition: bool,
-    protect: Protect,
-}
-
-/// What the next tokens of a condition are protected by.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Protect {
-    Nothing,
-    /// `defined`: up to the name.
-    Defined,
-    /// `__has_include`: up to the parenthesis that closes it, unless a macro names the file.
-    Include,
-    Path,
-}
-
-impl Expansion {
-    pub(super) fn new() -> Self {
-        Self {
-            contexts: Vec::new(),
-            floor: 0,
-            open: FxHashSet::default(),
-            held: Vec::new(),
-            scratch: String::new(),
-            spare: Vec::new(),
-            nesting: 0,
-            busy: false,
-            kept: None,
-            steps: 0,
-            start: 0,
-            first_end: 0,
-            frames: 0,
-            checkpoint: None,
-            condition: false,
-            protect: Protect::Nothing,
-        }
-    }
-
-    pub(super) fn kept(&self) -> Option<usize> {
-        self.kept
-    }
-
-    fn pop(&mut self) {
-        if let Some(mut context) = self.contexts.pop() {
-            if let Some(hash) = context.of {
-                self.open.remove(&hash);
-            }
-            context.tokens.clear();
-            self.spare.push(context.tokens);
-        }
-    }
-
-    fn unwind(&mut self, to: usize) {
-        while self.contexts.len() > to {
-            self.pop();
-        }
-    }
-
-    fn pop_finished(&mut self) {
-        while self.contexts.len() > self.floor
-            && self
-                .contexts
-                .last()
-                .is_some_and(|context| context.at >= context.tokens.len())
-        {
-            self.pop();
-        }
-    }
-
-    fn push(&mut self, tokens: Vec<Token>, of: Option<u64>) -> Result<(), Abort> {
-        if self.contexts.len() >= MAX_OPEN {
-            return Err(Abort::TooMuch);
-        }
-        if let Some(hash) = of {
-            self.open.insert(hash);
-        }
-        self.contexts.push(Context { tokens, at: 0, of });
-        Ok(())
-    }
-
-    fn hold(&mut self, definition: &Arc<Macro>) -> u32 {
-        if !self
-            .held
-            .last()
-            .is_some_and(|last| Arc::ptr_eq(last, definition))
-        {
-            self.held.push(Arc::clone(definition));
-        }
-        IN_MACROS + self.held.len() as u32 - 1
-    }
-
-    fn fresh(&mut self) -> Vec<Token> {
-        self.spare.pop().unwrap_or_default()
-    }
-
-    fn text<'t>(&'t self, file: &'t File<'_>, token: &Token) -> &'t str {
-        let whole: &str = match token.owner {
-            IN_FILE => file.text,
-            IN_SCRATCH => &self.scratch,
-            owner => &self.held[(owner - IN_MACROS) as usize].body,
-        };
-        &whole[token.start as usize..token.end as usize]
-    }
-
-    /// A token with a text of its own.
-    fn make(&mut self, kind: Kind, text: &str) -> Token {
-        let start = self.scratch.len() as u32;
-        self.scratch.push_str(text);
-        Token {
-            owner: IN_SCRATCH,
-            start,
-            end: self.scratch.len() as u32,
-            kind,
-            space: false,
-            fixed: false,
-        }
-    }
-
-    fn spend(&mut self, steps: usize) -> Result<(), Abort> {
-        self.steps += steps;
-        if self.steps > MAX_STEPS {
-            return Err(Abort::TooMuch);
-        }
-        Ok(())
-    }
-}
 
 /// The arguments of a use: all tokens from `(` to `)`, and where in them each argument lies.
 struct Arguments {
@@ -1101,7 +909,7 @@ impl Pass<'_> {
     /// A token for a pragma's line; what counts in `unroll` is expanded.
     fn make_pragma(&mut self, file: &mut File<'_>, line: &str) -> Token {
         let line = line.replace(['\n', '\r'], " ");
-        let kept = super::pass::pragma_head(&line);
+        let kept = super::state::pragma_head(&line);
         let text = match kept {
             Some(kept) => {
                 let rest = self
@@ -1139,17 +947,6 @@ impl Pass<'_> {
         ) || condition::is_feature_test(name)
     }
 }
-
-/// The names that [`Pass::expand_special`] knows besides the words.
-pub(super) const SPECIAL: [&str; 7] = [
-    "__LINE__",
-    "__FILE__",
-    "__BASE_FILE__",
-    "__COUNTER__",
-    "__DATE__",
-    "__TIME__",
-    "_Pragma",
-];
 
 const NO_ARGUMENTS: Arguments = Arguments {
     tokens: Vec::new(),

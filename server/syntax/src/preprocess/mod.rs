@@ -14,6 +14,7 @@ mod pass;
 mod properties;
 mod quiet;
 mod source_map;
+mod state;
 #[cfg(test)]
 mod tests;
 

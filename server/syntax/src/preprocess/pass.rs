@@ -4,22 +4,22 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::{self, Name, Question};
-use super::expand::{Expansion, MAX_REACH, SPECIAL};
 use super::lexer::{self, STARTS, Start};
-use super::macros::{Filter, Macro, Macros, Trace, hash_name};
+use super::macros::{Filter, Macro, hash_name};
 use super::quiet::Quiet;
 use super::source_map::Builder;
+use super::state::{
+    Braces, Checkpoint, Choice, Expansion, File, Frame, MAX_REACH, Pass, SPECIAL, Step, pragma_head,
+};
 use super::{
     Branch, IncludeLine, IncludeSite, Included, Includes, Options, Preprocessed, Problem,
-    SourceMap, Undecided, Word, WordTable,
+    SourceMap, Undecided, Word,
 };
 
-const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Texts put in place within one another beyond this are left out.
 const MAX_SPLICES: usize = 40;
 /// More than this is of no use to anybody.
@@ -87,207 +87,6 @@ pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Include
         trace: pass.trace.map(RefCell::into_inner).unwrap_or_default(),
         quiet: file.quiet.map(Quiet::found).unwrap_or_default(),
     }
-}
-
-/// A text that is being read: the buffer, or one that was put in place.
-pub(super) struct File<'t> {
-    pub(super) text: &'t str,
-    pub(super) path: &'t str,
-    pub(super) at: usize,
-    /// Everything before was written.
-    pub(super) copied: usize,
-    /// Arguments of a use end here at the latest.
-    pub(super) limit: usize,
-    pub(super) frames: Vec<Frame>,
-    /// The line of the buffer that all of this text stands for, if it was put in place.
-    spliced: Option<Range<usize>>,
-    /// Where a block comment (or byte order mark) ended last, if nothing but white space stood before it on its line.
-    clean_comment: Option<usize>,
-    /// How many conditionals without an end were passed over.
-    resumed: u32,
-    /// An offset and its line, counted from 1.
-    line: (usize, usize),
-    /// The lines that need not be read; of the buffer only.
-    quiet: Option<Quiet<'t>>,
-}
-
-impl<'t> File<'t> {
-    fn new(text: &'t str, path: &'t str, spliced: Option<Range<usize>>) -> Self {
-        Self {
-            text,
-            path,
-            at: if text.starts_with(BYTE_ORDER_MARK) {
-                BYTE_ORDER_MARK.len()
-            } else {
-                0
-            },
-            copied: 0,
-            limit: text.len(),
-            frames: Vec::new(),
-            spliced,
-            // A byte order mark is neither a token nor in the way of a directive.
-            clean_comment: text
-                .starts_with(BYTE_ORDER_MARK)
-                .then_some(BYTE_ORDER_MARK.len()),
-            resumed: 0,
-            line: (0, 1),
-            quiet: None,
-        }
-    }
-
-    /// The line that an offset is in, counted from 1.
-    pub(super) fn line_of(&mut self, at: usize) -> usize {
-        if at < self.line.0 {
-            self.line = (0, 1);
-        }
-        self.line.1 += lexer::newlines(&self.text.as_bytes()[self.line.0..at]);
-        self.line.0 = at;
-        self.line.1
-    }
-
-    fn disturbed(&mut self) {
-        if let Some(quiet) = &mut self.quiet {
-            quiet.disturbed();
-        }
-    }
-
-    /// A range of this text as one of the buffer.
-    pub(super) fn in_buffer(&self, range: Range<usize>) -> Range<usize> {
-        self.spliced.clone().unwrap_or(range)
-    }
-
-    /// The place of the parenthesis that opens after `at`, if nothing but white space and comments comes before.
-    pub(super) fn parenthesis_at(&self, mut at: usize) -> Option<usize> {
-        let bytes = self.text.as_bytes();
-        while at < self.limit {
-            let byte = bytes[at];
-            if byte == b'(' {
-                return Some(at);
-            } else if byte == b'\n' {
-                at += 1;
-                // A directive ends the search.
-                if lexer::directive_on_line(bytes, at).is_some() {
-                    return None;
-                }
-            } else if lexer::is_horizontal(byte) {
-                at += 1;
-            } else if let Some(end) =
-                lexer::comment_end(bytes, at).or_else(|| lexer::splice(bytes, at))
-            {
-                at = end;
-            } else {
-                return None;
-            }
-        }
-        None
-    }
-
-    /// The name of the directive whose `#` stands at `hash`; empty where there is none.
-    pub(super) fn directive_name(&self, hash: usize) -> &'t str {
-        let bytes = self.text.as_bytes();
-        let mut at = hash + 1;
-        while at < bytes.len() && bytes[at] != b'\n' {
-            if lexer::is_horizontal(bytes[at]) {
-                at += 1;
-            } else if bytes[at..].starts_with(b"/*") {
-                at = lexer::comment_end(bytes, at).unwrap_or(bytes.len());
-            } else if let Some(end) = lexer::splice(bytes, at) {
-                at = end;
-            } else {
-                break;
-            }
-        }
-        let end = lexer::identifier_end(bytes, at);
-        &self.text[at..end]
-    }
-
-    /// Whether nothing but white space and comments comes before `at` on its line.
-    fn begins_line(&self, mut at: usize) -> bool {
-        let bytes = self.text.as_bytes();
-        while at > 0 && lexer::is_horizontal(bytes[at - 1]) {
-            at -= 1;
-        }
-        at == 0 || bytes[at - 1] == b'\n' || self.clean_comment == Some(at)
-    }
-}
-
-/// A conditional that is open.
-#[derive(Debug)]
-pub(super) struct Frame {
-    /// Its `#if` line.
-    opened: Range<usize>,
-    /// One of its branches was taken.
-    taken: bool,
-    /// One of its conditions is certainly true: those after it do not matter.
-    settled: bool,
-    has_else: bool,
-    /// The name that an `#ifndef` tests; such a name that is then defined made it a guard, or a default.
-    guard: Option<Box<str>>,
-    is_guard: bool,
-    branches: Vec<Choice>,
-}
-
-#[derive(Debug)]
-struct Choice {
-    question: Question,
-    content: Range<usize>,
-    taken: bool,
-}
-
-/// What a directive comes to.
-pub(super) enum Step {
-    /// It is overwritten up to here, with the inactive text after it.
-    Blank(usize),
-    /// It is kept. Macros count from `expand_from` on, if at all.
-    Pragma {
-        expand_from: Option<usize>,
-        end: usize,
-    },
-    /// A text is put in its place.
-    Splice {
-        end: usize,
-        text: Arc<str>,
-        path: Arc<Path>,
-    },
-}
-
-/// What to go back to when the arguments of a use turn out not to end.
-pub(super) struct Checkpoint {
-    macros: Macros,
-    /// Those open before stay open: a use ends where a directive would close one of them.
-    frames: usize,
-    undecided: usize,
-    problems: usize,
-    sites: usize,
-}
-
-pub(super) struct Pass<'o> {
-    pub(super) out: String,
-    pub(super) map: Builder,
-    pub(super) words: Vec<Word>,
-    undecided: Vec<Undecided>,
-    pub(super) problems: Vec<Problem>,
-    sites: Vec<IncludeSite>,
-    pub(super) macros: Macros,
-    /// Which macros were looked up and changed, where somebody wants to know.
-    trace: Option<RefCell<Trace>>,
-    /// Names that mean something without being macros.
-    pub(super) extra: Filter,
-    pub(super) options_words: &'o WordTable,
-    known_absent: &'o dyn Fn(&str) -> bool,
-    includes: &'o mut dyn Includes,
-    pub(super) expansion: Expansion,
-    /// By a macro's hash, how often it came to too much.
-    pub(super) failures: FxHashMap<u64, u8>,
-    pub(super) counter: u64,
-    /// Tokens touched in expansions so far.
-    pub(super) work: usize,
-    pub(super) max_work: usize,
-    pub(super) max_output: usize,
-    pub(super) gave_up: bool,
-    splices: usize,
-    tries: std::cell::Cell<usize>,
-    braces: Braces,
 }
 
 impl Pass<'_> {
@@ -1076,98 +875,4 @@ fn pragma(text: &str, hash: usize, end: usize) -> Step {
         Some(hash + 1 + after + pragma_head(&line[after..])?)
     });
     Step::Pragma { expand_from, end }
-}
-
-/// How much of a pragma comes before the part in which macros are expanded; `None` where they are not.
-pub(super) fn pragma_head(line: &str) -> Option<usize> {
-    let bytes = line.as_bytes();
-    let mut at = 0;
-    let mut word = || {
-        let start = lexer::skip_blank(bytes, at);
-        at = lexer::identifier_end(bytes, start);
-        (&line[start..at], at)
-    };
-    match word() {
-        ("unroll" | "nounroll", end) => Some(end),
-        ("GCC", _) => Some(word())
-            .filter(|(name, _)| *name == "unroll")
-            .map(|(_, end)| end),
-        ("clang", _) => Some(word())
-            .filter(|(name, _)| *name == "loop")
-            .map(|(_, end)| end),
-        _ => None,
-    }
-}
-
-/// Which braces are open in what was written: read only as far as somebody asks.
-#[derive(Debug, Default, Clone)]
-struct Braces {
-    at: usize,
-    /// Behind the last statement or brace.
-    since: usize,
-    /// Of each open brace, whether it counts: those of namespaces and linkage blocks do not.
-    open: Vec<bool>,
-    counted: usize,
-}
-
-impl Braces {
-    fn read(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let mut at = self.at;
-        while at < bytes.len() {
-            match lexer::STARTS[usize::from(bytes[at])] {
-                Start::Plain => {
-                    match bytes[at] {
-                        b'{' => {
-                            let counts = !opens_scope(&text[self.since..at]);
-                            self.open.push(counts);
-                            self.counted += usize::from(counts);
-                            self.since = at + 1;
-                        }
-                        b'}' => {
-                            if self.open.pop() == Some(true) {
-                                self.counted -= 1;
-                            }
-                            self.since = at + 1;
-                        }
-                        b';' | b'=' => self.since = at + 1,
-                        _ => {}
-                    }
-                    at += 1;
-                }
-                Start::Line => at += 1,
-                Start::Slash => at = lexer::comment_end(bytes, at).unwrap_or(at + 1),
-                _ => at = lexer::token(bytes, at).1,
-            }
-        }
-        self.at = bytes.len();
-    }
-}
-
-/// Whether what stands before a brace, behind the last statement, makes it that of a namespace or a linkage block.
-fn opens_scope(head: &str) -> bool {
-    #[derive(PartialEq)]
-    enum Head {
-        Other,
-        Namespace,
-        Extern,
-        Linkage,
-    }
-    let bytes = head.as_bytes();
-    let mut seen = Head::Other;
-    let mut at = lexer::skip_blank(bytes, 0);
-    while at < bytes.len() {
-        let (kind, end) = lexer::token(bytes, at);
-        let word = &head[at..end];
-        seen = match kind {
-            lexer::Kind::Identifier if word == "namespace" => Head::Namespace,
-            lexer::Kind::Identifier if word == "extern" => Head::Extern,
-            lexer::Kind::String if seen == Head::Extern => Head::Linkage,
-            // Its name, and what it lies in.
-            _ if seen == Head::Namespace => Head::Namespace,
-            _ => Head::Other,
-        };
-        at = lexer::skip_blank(bytes, end);
-    }
-    matches!(seen, Head::Namespace | Head::Linkage)
 }

@@ -10,6 +10,7 @@ use warplens_ir::{
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::arith::{self, Executed, Part, holds, instead, is_double, single};
+use crate::wording;
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -66,8 +67,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         let gain = instead(ctx, &before, &after);
         let says = format!(
             "a warp executes {} in double precision and {}: `{}` is a double, and so is what it is combined with",
-            arith::counted(doubles, "instruction", "instructions"),
-            arith::counted(conversions, "conversion", "conversions"),
+            wording::counted(doubles, "instruction", "instructions"),
+            wording::counted(conversions, "conversion", "conversions"),
             arith::quote(ctx, first),
         );
         found.extend(arith::finding(RULE.id, &executed, &literals, says, gain));

@@ -1,12 +1,12 @@
 //! Adds `f` to constants that make float arithmetic double.
 
 use warplens_facts::facts::OpClass;
-use warplens_syntax::{Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_syntax::{Kind, Node};
 
 use crate::fixes::arithmetic::Action;
-use crate::fixes::source::text;
-use crate::fixes::wording::counted;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::counted;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let action = Action {
@@ -18,8 +18,8 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 }
 
 /// `0.5` becomes `0.5f`, `1e-3` becomes `1e-3f`.
-fn suffixed(parsed: &Parsed, node: Node) -> Option<Vec<Edit>> {
-    let written = text(parsed, node);
+fn suffixed(code: Semantics, node: Node) -> Option<Vec<Edit>> {
+    let written = code.text(node);
     let decimal = written
         .chars()
         .all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
@@ -35,7 +35,7 @@ fn suffixed(parsed: &Parsed, node: Node) -> Option<Vec<Edit>> {
     Some(vec![(end..end, "f".to_owned())])
 }
 
-fn says(parsed: &Parsed, nodes: &[Node], before: &Kernel, after: &Kernel) -> Option<String> {
+fn says(code: Semantics, nodes: &[Node], before: &Kernel, after: &Kernel) -> Option<String> {
     let doubles = |kernel: &Kernel| {
         let of = kernel.facts.counts.iter();
         of.filter(|count| count.class == OpClass::Fp64)
@@ -52,7 +52,7 @@ fn says(parsed: &Parsed, nodes: &[Node], before: &Kernel, after: &Kernel) -> Opt
         return None;
     }
     let what = match nodes {
-        [one] => format!("`{}`", text(parsed, *one)),
+        [one] => format!("`{}`", code.text(*one)),
         many => format!("{} constants", many.len()),
     };
     let difference = if new < old {
@@ -61,7 +61,7 @@ fn says(parsed: &Parsed, nodes: &[Node], before: &Kernel, after: &Kernel) -> Opt
             "double operation per thread",
             "double operations per thread",
         );
-        format!(": {operations} -> {}", crate::fixes::wording::number(new))
+        format!(": {operations} -> {}", crate::wording::number(new))
     } else {
         ": no conversion to double".to_owned()
     };

@@ -5,8 +5,7 @@ pub(crate) mod inverse_root;
 use warplens_ir::{BinaryOp, Expr, ExprKind};
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::arith::{self, Executed, Part, bits, constant, instead};
-use crate::wording::number;
+use crate::subjects::arith::{self, Executed, Part, bits, constant};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -53,19 +52,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         after.merge(&becomes);
         sites.push((quotient, "rsqrt does the same".to_owned()));
     }
-    let Some((first, _)) = sites.iter().min_by_key(|(site, _)| site.span).cloned() else {
-        return Vec::new();
-    };
-    let gain = instead(ctx, &before, &after);
-    let says = format!(
-        "a warp executes {} (ideal {}): `{}` is a root and a division, rsqrt is both in one",
-        arith::counted(before.total(), "instruction", "instructions"),
-        number(after.total()),
-        arith::quote(ctx, first),
-    );
-    arith::finding(RULE.id, &executed, &sites, says, gain)
-        .into_iter()
-        .collect()
+    arith::cheaper(RULE.id, &executed, &sites, (&before, &after), |quote, _| {
+        format!("`{quote}` is a root and a division, rsqrt is both in one")
+    })
 }
 
 /// The root of `1 / sqrt(x)`.

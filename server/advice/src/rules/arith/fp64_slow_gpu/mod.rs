@@ -8,7 +8,7 @@ use warplens_machine::Pipe;
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::arith::double_literal;
 use crate::subjects::arith::{self, Executed, holds, instead, is_double, single};
-use crate::wording::{WORTH_KNOWING, number};
+use crate::wording::{WORTH_KNOWING, counted, number};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -66,7 +66,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let says = format!(
         "a warp executes {} in double precision, which this GPU does at 1/{} of the rate of single \
          precision: most at `{}`",
-        arith::counted(count, "instruction", "instructions"),
+        counted(count, "instruction", "instructions"),
         number(ratio),
         arith::quote(ctx, site),
     );

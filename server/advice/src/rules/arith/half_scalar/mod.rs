@@ -7,7 +7,7 @@ use warplens_ir::Type;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::arith::{self, Executed, instead};
-use crate::wording::{WORTH_KNOWING, number};
+use crate::wording::{WORTH_KNOWING, counted, number};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -50,7 +50,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let says = format!(
         "a warp executes {} of half precision (ideal {}, two numbers at a time): `{}` uses half of each",
-        arith::counted(count, "instruction", "instructions"),
+        counted(count, "instruction", "instructions"),
         number(count / 2.0),
         arith::quote(ctx, site),
     );

@@ -7,7 +7,7 @@ use warplens_ir::{BinaryOp, ExprKind};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::arith::{self, Executed, Part, instead};
-use crate::wording::{COSTLY, WORTH_KNOWING};
+use crate::wording::{COSTLY, WORTH_KNOWING, counted};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -72,7 +72,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     }
     let says = format!(
         "a warp executes {} for integer divisions: the compiler does not know what `{}` divides by",
-        arith::counted(before.total(), "instruction", "instructions"),
+        counted(before.total(), "instruction", "instructions"),
         arith::quote(ctx, first),
     );
     arith::finding(RULE.id, &executed, &sites, says, gain)

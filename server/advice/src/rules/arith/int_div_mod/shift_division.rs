@@ -1,10 +1,15 @@
 //! Writes divisions of what is never negative by a power of two as shifts, remainders as masks.
 
-use warplens_syntax::{Field, Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Declaration, Hands, bare, function_around, is_assigned};
+use warplens_ir::Type;
+use warplens_syntax::nodes::UpdateExpression;
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Field, Kind, Node, UpdateOperator, assigned, binary,
+};
 
-use crate::fixes::arithmetic::{Action, bare, binds};
-use crate::fixes::source::{children, text};
-use crate::fixes::types::{self, declarations, repeatable};
+use crate::fixes::arithmetic::{Action, binds};
+use crate::fixes::types::repeatable;
 use crate::fixes::{Fix, Kernel, Request};
 
 /// Names that are followed to what they hold.
@@ -13,114 +18,102 @@ const DEEPEST: u32 = 6;
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let action = Action {
         rule: "arith/int-div-mod",
-        rewrite: &|parsed, node| shifted(parsed, node).map(|text| vec![(node.byte_range(), text)]),
+        rewrite: &|code, node| shifted(code, node).map(|text| vec![(node.byte_range(), text)]),
         says: &says,
     };
     action.fixes(request)
 }
 
 /// `i / (1 << k)` as `(i >> k)`, `i % w` with `w = 1 << k` as `(i & (w - 1))`.
-fn shifted(parsed: &Parsed, node: Node) -> Option<String> {
+fn shifted(code: Semantics, node: Node) -> Option<String> {
     if node.kind() != Kind::BinaryExpression {
         return None;
     }
     let left = node.field(Field::Left)?;
     let right = node.field(Field::Right)?;
-    let exponent = exponent(parsed, right)?;
-    if !never_negative(parsed, left, DEEPEST) {
+    let exponent = exponent(code, right)?;
+    if !never_negative(code, left, DEEPEST) {
         return None;
     }
     let close = |node: Node| {
-        let written = text(parsed, node);
+        let written = code.text(node);
         if binds(node) {
             written.to_owned()
         } else {
             format!("({written})")
         }
     };
-    match text(parsed, node.field(Field::Operator)?) {
-        "/" => Some(format!("({} >> {})", close(left), close(exponent))),
-        "%" => Some(format!("({} & ({} - 1))", close(left), close(right))),
+    match binary(node)? {
+        BinaryOperator::Divide => Some(format!("({} >> {})", close(left), close(exponent))),
+        BinaryOperator::Remainder => Some(format!("({} & ({} - 1))", close(left), close(right))),
         _ => None,
     }
 }
 
 /// The `k` of a divisor `1 << k`, or of a name that holds that and never anything else.
-fn exponent<'t>(parsed: &'t Parsed, divisor: Node<'t>) -> Option<Node<'t>> {
+fn exponent<'t>(code: Semantics<'t>, divisor: Node<'t>) -> Option<Node<'t>> {
     let divisor = bare(divisor);
     let power = if divisor.kind() == Kind::Identifier {
-        let held = held(parsed, divisor)?;
-        let exponent = power(parsed, held)?;
+        let held = held(code, divisor)?;
+        let exponent = power(code, held)?;
         // What it was made of is still the same.
         let fixed = exponent.kind() == Kind::NumberLiteral
-            || (exponent.kind() == Kind::Identifier && unchanged(parsed, exponent));
+            || (exponent.kind() == Kind::Identifier && kept(code, exponent).is_some());
         return fixed.then_some(exponent);
     } else {
-        power(parsed, divisor)?
+        power(code, divisor)?
     };
-    repeatable(parsed, power).then_some(power)
+    repeatable(code, power).then_some(power)
 }
 
-fn power<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
+fn power<'t>(code: Semantics, node: Node<'t>) -> Option<Node<'t>> {
     let node = bare(node);
     if node.kind() != Kind::BinaryExpression {
         return None;
     }
-    let one = text(parsed, node.field(Field::Left)?);
-    let shifts = text(parsed, node.field(Field::Operator)?) == "<<";
+    let one = code.text(node.field(Field::Left)?);
+    let shifts = binary(node)? == BinaryOperator::ShiftLeft;
     (shifts && matches!(one, "1" | "1u" | "1U")).then(|| node.field(Field::Right).map(bare))?
 }
 
-/// What a name of a function is declared with, where it is declared once and never assigned.
-fn held<'t>(parsed: &'t Parsed, name: Node<'t>) -> Option<Node<'t>> {
-    let function = types::function(name)?;
-    let all = declarations(parsed, function, text(parsed, name));
-    let [(_, declarator)] = all[..] else {
-        return None;
-    };
-    (declarator.kind() == Kind::InitDeclarator && unchanged(parsed, name))
-        .then(|| declarator.field(Field::Value))?
+/// What a name of a function is declared with, where it is never given anything else.
+fn held<'t>(code: Semantics<'t>, name: Node<'t>) -> Option<Node<'t>> {
+    let declaration = kept(code, name)?;
+    declaration.value()
 }
 
-/// True where a name is declared once in its function and nothing there may change it.
-fn unchanged(parsed: &Parsed, name: Node) -> bool {
-    let Some(function) = types::function(name) else {
-        return false;
-    };
-    let word = text(parsed, name);
-    let names = |node: Option<Node>| node.is_some_and(|node| text(parsed, bare(node)) == word);
-    declarations(parsed, function, word).len() == 1
-        && !function.descendants().iter().any(|node| match node.kind() {
-            Kind::AssignmentExpression => names(node.field(Field::Left)),
-            Kind::UpdateExpression => names(node.field(Field::Argument)),
-            Kind::PointerExpression => names(node.field(Field::Argument)),
-            Kind::ReferenceDeclarator | Kind::LambdaExpression | Kind::Error => true,
-            _ => false,
-        })
+/// The declaration of a name in its function, where nothing there may change it.
+fn kept<'t>(code: Semantics<'t>, name: Node<'t>) -> Option<Declaration<'t>> {
+    let declaration = local(code, name)?;
+    (!code.is_changed(&declaration)).then_some(declaration)
+}
+
+/// The declaration of a name in the function around it.
+fn local<'t>(code: Semantics<'t>, name: Node<'t>) -> Option<Declaration<'t>> {
+    let function = function_around(name).filter(|function| !function.has_error())?;
+    code.declaration(name)
+        .filter(|declared| function_around(declared.name) == Some(function))
 }
 
 /// True where an integer cannot be negative, whatever the launch: coordinates and sizes, literals, unsigned numbers, and
 /// what sums, products, quotients and remainders make of them. An `int` does not overflow.
-fn never_negative(parsed: &Parsed, node: Node, depth: u32) -> bool {
+fn never_negative(code: Semantics, node: Node, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return false;
     };
     let node = bare(node);
     let field = |name| {
         node.field(name)
-            .is_some_and(|inner| never_negative(parsed, inner, depth))
+            .is_some_and(|inner| never_negative(code, inner, depth))
     };
     match node.kind() {
         Kind::NumberLiteral => true,
-        Kind::FieldExpression => node.field(Field::Argument).is_some_and(|of| {
-            matches!(
-                text(parsed, of),
-                "threadIdx" | "blockIdx" | "blockDim" | "gridDim"
-            )
-        }),
+        Kind::FieldExpression => node
+            .field(Field::Argument)
+            .is_some_and(|of| code.is_coordinate(of)),
         Kind::CallExpression => node.field(Field::Function).is_some_and(|of| {
             matches!(
-                text(parsed, of),
+                code.text(of),
                 "get_global_id"
                     | "get_local_id"
                     | "get_group_id"
@@ -129,72 +122,57 @@ fn never_negative(parsed: &Parsed, node: Node, depth: u32) -> bool {
             )
         }),
         Kind::BinaryExpression => {
-            let operator = node.field(Field::Operator);
-            let closed = operator
-                .is_some_and(|one| matches!(text(parsed, one), "+" | "*" | "/" | "%" | ">>"));
-            closed && field(Field::Left) && field(Field::Right)
+            use BinaryOperator::{Add, Divide, Multiply, Remainder, ShiftRight};
+            let closed = [Add, Multiply, Divide, Remainder, ShiftRight].map(Some);
+            closed.contains(&binary(node)) && field(Field::Left) && field(Field::Right)
         }
         Kind::Identifier => {
-            is_unsigned(parsed, node)
-                || held(parsed, node).is_some_and(|value| never_negative(parsed, value, depth))
-                || counts_up(parsed, node, depth)
+            is_unsigned(code, node)
+                || held(code, node).is_some_and(|value| never_negative(code, value, depth))
+                || counts_up(code, node, depth)
         }
         _ => false,
     }
 }
 
-fn is_unsigned(parsed: &Parsed, name: Node) -> bool {
-    let Some(function) = types::function(name) else {
-        return false;
-    };
-    let all = declarations(parsed, function, text(parsed, name));
-    let [(ty, declarator)] = all[..] else {
-        return false;
-    };
-    let written = text(parsed, ty);
-    !matches!(
-        declarator.kind(),
-        Kind::PointerDeclarator | Kind::ArrayDeclarator
-    ) && (written.starts_with("unsigned") || matches!(written, "uint" | "size_t" | "uint32_t"))
+fn is_unsigned(code: Semantics, name: Node) -> bool {
+    let ty = local(code, name).and_then(|declared| code.declared_type(&declared));
+    matches!(ty, Some(Type::Int { signed: false, .. }))
 }
 
 /// The counter of a `for` that begins at what is not negative and only grows.
-fn counts_up(parsed: &Parsed, name: Node, depth: u32) -> bool {
-    let word = text(parsed, name);
-    let Some(function) = types::function(name) else {
+fn counts_up(code: Semantics, name: Node, depth: u32) -> bool {
+    let Some(declaration) = local(code, name) else {
         return false;
     };
-    let all = declarations(parsed, function, word);
-    let [(_, declarator)] = all[..] else {
-        return false;
-    };
-    let begins = declarator.kind() == Kind::InitDeclarator
-        && declarator
-            .field(Field::Value)
-            .is_some_and(|value| never_negative(parsed, value, depth));
-    let grows = function.descendants().iter().all(|node| {
-        let at = |field| {
-            node.field(field)
-                .is_some_and(|inner| text(parsed, bare(inner)) == word)
+    let begins = declaration
+        .value()
+        .is_some_and(|value| never_negative(code, value, depth));
+    let grows = |used: Node| {
+        let Some(parent) = used.parent() else {
+            return false;
         };
-        match node.kind() {
-            Kind::UpdateExpression if at(Field::Argument) => text(parsed, *node).contains("++"),
-            Kind::AssignmentExpression if at(Field::Left) => {
-                let operator = node.field(Field::Operator);
-                let adds = operator.is_some_and(|one| text(parsed, one) == "+=");
-                adds && node
-                    .field(Field::Right)
-                    .is_some_and(|value| never_negative(parsed, value, depth))
+        match parent.kind() {
+            Kind::UpdateExpression => {
+                UpdateExpression::cast(parent).and_then(UpdateExpression::op)
+                    == Some(UpdateOperator::Increment)
             }
-            Kind::PointerExpression => !at(Field::Argument),
-            Kind::ReferenceDeclarator | Kind::LambdaExpression | Kind::Error => false,
-            _ => true,
+            Kind::AssignmentExpression if is_assigned(used) => {
+                let adds = AssignOperator::With(BinaryOperator::Add);
+                assigned(parent) == Some(adds)
+                    && parent
+                        .field(Field::Right)
+                        .is_some_and(|value| never_negative(code, value, depth))
+            }
+            Kind::LambdaCaptureSpecifier => false,
+            _ => code.hands(used) == Hands::Value,
         }
-    });
-    begins && grows && !children(function).is_empty()
+    };
+    let uses = code.uses(&declaration);
+    begins && uses.is_some_and(|uses| uses.into_iter().all(grows))
 }
 
-fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
+fn says(code: Semantics, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
     let first = *nodes.first()?;
     let more = match nodes.len() {
         1 => String::new(),
@@ -203,7 +181,7 @@ fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<Strin
     };
     Some(format!(
         "Write `{}`{more} as `{}`",
-        text(parsed, first),
-        shifted(parsed, first)?,
+        code.text(first),
+        shifted(code, first)?,
     ))
 }

@@ -6,8 +6,7 @@ use warplens_codegen::Class;
 use warplens_ir::Expr;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, instead, product};
-use crate::wording::number;
+use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, product};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -60,19 +59,13 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         costly.push(power);
         sites.push((site, format!("{} does", simpler.text)));
     }
-    let Some((first, does)) = sites.iter().min_by_key(|(site, _)| site.span).cloned() else {
-        return Vec::new();
-    };
-    let gain = instead(ctx, &before, &after);
-    let says = format!(
-        "a warp executes {} (ideal {}): `{}` is computed as a general power, {does}",
-        arith::counted(before.total(), "instruction", "instructions"),
-        number(after.total()),
-        arith::quote(ctx, first),
-    );
-    arith::finding(RULE.id, &executed, &sites, says, gain)
-        .into_iter()
-        .collect()
+    arith::cheaper(
+        RULE.id,
+        &executed,
+        &sites,
+        (&before, &after),
+        |quote, does| format!("`{quote}` is computed as a general power, {does}"),
+    )
 }
 
 /// Two powers of one value.

@@ -1,10 +1,12 @@
 //! Writes a power with a constant exponent as what it is: a product, a root, an exponential.
 
-use warplens_syntax::{Field, Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::bare;
+use warplens_ir::Type;
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, binary};
 
-use crate::fixes::arithmetic::{Action, bare, binds, call};
-use crate::fixes::source::text;
-use crate::fixes::types::{self, Number, becomes_single, repeatable, value};
+use crate::fixes::arithmetic::{Action, binds, call};
+use crate::fixes::types::{becomes_single, repeatable, value};
 use crate::fixes::{Edit, Fix, Kernel, Request};
 
 /// A longer base is not written several times.
@@ -19,16 +21,16 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     action.fixes(request)
 }
 
-fn rewritten(parsed: &Parsed, node: Node) -> Option<Vec<Edit>> {
-    simpler(parsed, node).map(|text| vec![(node.byte_range(), text)])
+fn rewritten(code: Semantics, node: Node) -> Option<Vec<Edit>> {
+    simpler(code, node).map(|text| vec![(node.byte_range(), text)])
 }
 
-fn simpler(parsed: &Parsed, node: Node) -> Option<String> {
-    let (name, arguments) = call(parsed, node)?;
+fn simpler(code: Semantics, node: Node) -> Option<String> {
+    let (name, arguments) = call(code, node)?;
     let [base, exponent] = arguments[..] else {
         return None;
     };
-    let opencl = parsed.text.contains("__kernel") || parsed.text.contains("get_global_id");
+    let opencl = code.is_opencl();
     let name = name.strip_prefix("std::").unwrap_or(name);
     let single_name = name == "powf";
     if !single_name && !matches!(name, "pow" | "powr" | "pown") {
@@ -36,39 +38,41 @@ fn simpler(parsed: &Parsed, node: Node) -> Option<String> {
     }
     // `pow` works in the type of its arguments, in double beside an integer. What is computed instead has the type of
     // the call, or of its base where the result becomes a float anyway.
-    let of_base = types::of(parsed, base);
-    let of_exponent = types::of(parsed, exponent);
+    let of_base = code.type_of(base);
+    let of_exponent = code.type_of(exponent);
     let whole = if single_name {
-        Number::Single
+        Type::FLOAT
     } else if opencl {
-        of_base.max(of_exponent).filter(|ty| *ty != Number::Whole)?
+        let either = [&of_base, &of_exponent].map(|ty| ty.as_ref().filter(|ty| ty.is_float()));
+        let wider = either.into_iter().flatten().max_by_key(|ty| ty.size());
+        wider.cloned()?
     } else {
-        match (of_base?, of_exponent?) {
-            (Number::Single, Number::Single) => Number::Single,
-            _ => Number::Double,
+        match (of_base.as_ref()?, of_exponent.as_ref()?) {
+            (&Type::FLOAT, &Type::FLOAT) => Type::FLOAT,
+            _ => Type::DOUBLE,
         }
     };
-    let number = value(parsed, exponent);
-    let ty = if whole == Number::Double
-        && of_base == Some(Number::Single)
+    let number = value(code, exponent);
+    let ty = if whole == Type::DOUBLE
+        && of_base == Some(Type::FLOAT)
         && number.is_some()
-        && becomes_single(parsed, node)
+        && becomes_single(code, node)
     {
-        Number::Single
+        Type::FLOAT
     } else {
         whole
     };
-    let suffix = if ty == Number::Single && !opencl {
+    let suffix = if ty == Type::FLOAT && !opencl {
         "f"
     } else {
         ""
     };
-    let written = text(parsed, bare(base));
+    let written = code.text(bare(base));
     // An argument of another type is converted as the call converts it.
-    let same = of_base == Some(ty) || (single_name && of_base.is_none());
-    let cast = match ty {
+    let same = of_base.as_ref() == Some(&ty) || (single_name && of_base.is_none());
+    let cast = match &ty {
         _ if same => "",
-        Number::Single => "(float)",
+        Type::Float { bits: 32 } => "(float)",
         _ => "(double)",
     };
     let factor = if binds(bare(base)) {
@@ -80,7 +84,7 @@ fn simpler(parsed: &Parsed, node: Node) -> Option<String> {
         let product = |count: usize| {
             // A base of unknown type may be an integer.
             if single_name && of_base.is_none()
-                || !repeatable(parsed, base)
+                || !repeatable(code, base)
                 || written.len() > LONGEST
             {
                 return None;
@@ -109,14 +113,14 @@ fn simpler(parsed: &Parsed, node: Node) -> Option<String> {
         };
     }
     // A constant base: its exponent is the argument.
-    let argument = text(parsed, bare(exponent));
+    let argument = code.text(bare(exponent));
     let argument = match (of_exponent, ty) {
         (Some(of), ty) if of == ty => argument.to_owned(),
         (None, _) if single_name => argument.to_owned(),
-        (_, Number::Single) => format!("(float)({argument})"),
+        (_, Type::Float { bits: 32 }) => format!("(float)({argument})"),
         _ => format!("(double)({argument})"),
     };
-    match value(parsed, base)? {
+    match value(code, base)? {
         2.0 => Some(format!("exp2{suffix}({argument})")),
         10.0 => Some(format!("exp10{suffix}({argument})")),
         _ => None,
@@ -136,19 +140,16 @@ fn stands_alone(node: Node) -> bool {
         | Kind::ExpressionStatement => true,
         Kind::AssignmentExpression => parent.field(Field::Right) == Some(node),
         Kind::BinaryExpression => {
-            let operator = parent
-                .children()
-                .find(|child| !child.is_named())
-                .map(|child| child.kind());
-            matches!(operator, Some(Kind::Plus | Kind::Minus))
+            let sum = [BinaryOperator::Add, BinaryOperator::Subtract].map(Some);
+            sum.contains(&binary(parent))
         }
         _ => false,
     }
 }
 
-fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
+fn says(code: Semantics, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
     let first = *nodes.first()?;
-    let becomes = simpler(parsed, first)?;
+    let becomes = simpler(code, first)?;
     let edge = if becomes.starts_with("cbrt") {
         " (a value for negative numbers too)"
     } else {
@@ -161,6 +162,6 @@ fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<Strin
     };
     Some(format!(
         "Write `{}`{more} as `{becomes}`{edge}",
-        text(parsed, first),
+        code.text(first),
     ))
 }

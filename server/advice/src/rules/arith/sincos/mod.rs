@@ -7,7 +7,7 @@ use warplens_ir::{BinaryOp, Expr, ExprKind, Part as Source, Stmt, StmtKind, Type
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, instead};
-use crate::wording::number;
+use crate::wording::{counted, number};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -92,7 +92,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         };
         let says = format!(
             "a warp executes {} (ideal {}): {cause}",
-            arith::counted(before.total(), "instruction", "instructions"),
+            counted(before.total(), "instruction", "instructions"),
             number(after.total()),
         );
         let gain = instead(ctx, &before, &after);

@@ -1,10 +1,13 @@
 //! Computes sine and cosine of one argument at once, and those of a multiple of pi without its reduction.
 
-use warplens_syntax::{Field, Kind, Node, Parsed, has_word, words_in};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::bare;
+use warplens_hir::semantics::function_around;
+use warplens_ir::Type;
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, binary, has_word, words_in};
 
-use crate::fixes::arithmetic::{Action, bare, call};
-use crate::fixes::source::text;
-use crate::fixes::types::{self, Number, becomes_single, value};
+use crate::fixes::arithmetic::{Action, call};
+use crate::fixes::types::{becomes_single, value};
 use crate::fixes::{Edit, Fix, Kernel, Request};
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
@@ -16,16 +19,16 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     action.fixes(request)
 }
 
-fn rewritten(parsed: &Parsed, node: Node) -> Option<Vec<Edit>> {
-    match of_pi(parsed, node) {
+fn rewritten(code: Semantics, node: Node) -> Option<Vec<Edit>> {
+    match of_pi(code, node) {
         Some(text) => Some(vec![(node.byte_range(), text)]),
-        None => together(parsed, node),
+        None => together(code, node),
     }
 }
 
 /// A call's function without namespace and suffix, whether it has the suffix, and its argument.
-fn wave<'t>(parsed: &'t Parsed, node: Node<'t>) -> Option<(&'t str, bool, Node<'t>)> {
-    let (name, arguments) = call(parsed, node)?;
+fn wave<'t>(code: Semantics<'t>, node: Node<'t>) -> Option<(&'t str, bool, Node<'t>)> {
+    let (name, arguments) = call(code, node)?;
     let [argument] = arguments[..] else {
         return None;
     };
@@ -38,60 +41,52 @@ fn wave<'t>(parsed: &'t Parsed, node: Node<'t>) -> Option<(&'t str, bool, Node<'
     }
 }
 
-fn is_opencl(parsed: &Parsed) -> bool {
-    parsed.text.contains("get_global_id") || parsed.text.contains("__kernel")
-}
-
 /// `sinf(PI * x)` as `sinpif(x)`.
-fn of_pi(parsed: &Parsed, node: Node) -> Option<String> {
-    let (name, suffixed, argument) = wave(parsed, node)?;
+fn of_pi(code: Semantics, node: Node) -> Option<String> {
+    let (name, suffixed, argument) = wave(code, node)?;
     let mut factors = Vec::new();
-    product(parsed, argument, &mut factors);
-    let pi = factors.iter().position(|factor| is_pi(parsed, *factor))?;
+    product(argument, &mut factors);
+    let pi = factors.iter().position(|factor| is_pi(code, *factor))?;
     factors.remove(pi);
-    let of_rest = types::of(parsed, *factors.first()?);
+    let of_rest = code.type_of(*factors.first()?);
     // Integers would be multiplied as such.
-    let floating = matches!(of_rest, Some(Number::Single | Number::Double));
-    if factors.iter().any(|factor| is_pi(parsed, *factor)) || (factors.len() > 1 && !floating) {
+    let floating = of_rest.as_ref().is_some_and(Type::is_float);
+    if factors.iter().any(|factor| is_pi(code, *factor)) || (factors.len() > 1 && !floating) {
         return None;
     }
-    let texts: Vec<&str> = factors.iter().map(|factor| text(parsed, *factor)).collect();
+    let texts: Vec<&str> = factors.iter().map(|factor| code.text(*factor)).collect();
     let rest = texts.join(" * ");
-    if is_opencl(parsed) {
+    if code.is_opencl() {
         return floating.then(|| format!("{name}pi({rest})"));
     }
-    if suffixed || (of_rest == Some(Number::Single) && becomes_single(parsed, node)) {
+    if suffixed || (of_rest == Some(Type::FLOAT) && becomes_single(code, node)) {
         return Some(format!("{name}pif({rest})"));
     }
-    (of_rest == Some(Number::Double)).then(|| format!("{name}pi({rest})"))
+    (of_rest == Some(Type::DOUBLE)).then(|| format!("{name}pi({rest})"))
 }
 
-fn product<'t>(parsed: &Parsed, node: Node<'t>, factors: &mut Vec<Node<'t>>) {
+fn product<'t>(node: Node<'t>, factors: &mut Vec<Node<'t>>) {
     let inner = bare(node);
     if inner.kind() == Kind::BinaryExpression
-        && let (Some(a), Some(b), Some(operator)) = (
-            inner.field(Field::Left),
-            inner.field(Field::Right),
-            inner.field(Field::Operator),
-        )
-        && text(parsed, operator) == "*"
+        && let (Some(a), Some(b)) = (inner.field(Field::Left), inner.field(Field::Right))
+        && binary(inner) == Some(BinaryOperator::Multiply)
     {
-        product(parsed, a, factors);
-        product(parsed, b, factors);
+        product(a, factors);
+        product(b, factors);
     } else {
         factors.push(node);
     }
 }
 
-fn is_pi(parsed: &Parsed, node: Node) -> bool {
+fn is_pi(code: Semantics, node: Node) -> bool {
     let node = bare(node);
     match node.kind() {
         Kind::Identifier => matches!(
-            text(parsed, node),
+            code.text(node),
             "M_PI" | "M_PI_F" | "PI" | "PI_F" | "CUDART_PI" | "CUDART_PI_F"
         ),
         Kind::NumberLiteral => {
-            value(parsed, node).is_some_and(|number| (number - std::f64::consts::PI).abs() < 1e-6)
+            value(code, node).is_some_and(|number| (number - std::f64::consts::PI).abs() < 1e-6)
         }
         _ => false,
     }
@@ -104,7 +99,7 @@ struct Pair<'t> {
     /// The statement of the first of them.
     before: Node<'t>,
     argument: &'t str,
-    ty: Number,
+    ty: Type,
 }
 
 /// The statement around a node that stands in a list of statements.
@@ -120,23 +115,23 @@ fn statement(node: Node) -> Option<Node> {
 }
 
 /// The pair that a call is the first of.
-fn pair<'t>(parsed: &'t Parsed, first: Node<'t>) -> Option<Pair<'t>> {
-    let (name, suffixed, argument) = wave(parsed, first)?;
+fn pair<'t>(code: Semantics<'t>, first: Node<'t>) -> Option<Pair<'t>> {
+    let (name, suffixed, argument) = wave(code, first)?;
     let before = statement(first)?;
     let list = before.parent()?;
-    let written = text(parsed, argument);
+    let written = code.text(argument);
     let second = list.descendants().into_iter().find(|node| {
         node.start_byte() > first.start_byte()
             && node.kind() == Kind::CallExpression
-            && wave(parsed, *node).is_some_and(|(other, same, argument)| {
-                other != name && same == suffixed && text(parsed, argument) == written
+            && wave(code, *node).is_some_and(|(other, same, argument)| {
+                other != name && same == suffixed && code.text(argument) == written
             })
             && statement(*node).and_then(|one| one.parent()) == Some(list)
     })?;
     let ty = if suffixed {
-        Number::Single
+        Type::FLOAT
     } else {
-        types::of(parsed, argument).filter(|ty| *ty != Number::Whole)?
+        code.type_of(argument).filter(Type::is_float)?
     };
     let (sine, cosine) = if name == "sin" {
         (first, second)
@@ -152,45 +147,45 @@ fn pair<'t>(parsed: &'t Parsed, first: Node<'t>) -> Option<Pair<'t>> {
     })
 }
 
-fn together(parsed: &Parsed, first: Node) -> Option<Vec<Edit>> {
+fn together(code: Semantics, first: Node) -> Option<Vec<Edit>> {
     let Pair {
         sine,
         cosine,
         before,
         argument,
         ty,
-    } = pair(parsed, first)?;
-    let function = types::function(first)?;
+    } = pair(code, first)?;
+    let function = function_around(first)?;
     let named = |what: &str| {
         let stem: String = words_in(argument).take(3).collect::<Vec<_>>().join("_");
         // Neither a name of the function's nor that of an earlier pair.
-        let earlier = parsed.text[function.start_byte()..first.start_byte()]
-            .matches(text(parsed, first))
+        let earlier = code.source[function.start_byte()..first.start_byte()]
+            .matches(code.text(first))
             .count();
         let plain = format!("{what}_of_{stem}");
-        let own = |name: &String| earlier == 0 && !has_word(text(parsed, function), name);
+        let own = |name: &String| earlier == 0 && !has_word(code.text(function), name);
         if own(&plain) {
             return plain;
         }
         (1..100)
             .map(|number| format!("{plain}_{}", number + earlier))
-            .find(|name| !has_word(text(parsed, function), name))
+            .find(|name| !has_word(code.text(function), name))
             .unwrap_or(plain)
     };
     let (sine_name, cosine_name) = (named("sine"), named("cosine"));
     let (word, suffix) = match ty {
-        Number::Single => ("float", "f"),
+        Type::Float { bits: 32 } => ("float", "f"),
         _ => ("double", ""),
     };
     let start = before.start_byte();
-    let line = parsed.text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let indent = &parsed.text[line..start];
+    let line = code.source[..start].rfind('\n').map_or(0, |at| at + 1);
+    let indent = &code.source[line..start];
     let apart = if indent.trim().is_empty() {
         format!("\n{indent}")
     } else {
         " ".to_owned()
     };
-    let computed = if is_opencl(parsed) {
+    let computed = if code.is_opencl() {
         format!(
             "{word} {cosine_name};{apart}{word} {sine_name} = sincos({argument}, &{cosine_name});{apart}"
         )
@@ -206,20 +201,17 @@ fn together(parsed: &Parsed, first: Node) -> Option<Vec<Edit>> {
     ])
 }
 
-fn says(parsed: &Parsed, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
+fn says(code: Semantics, nodes: &[Node], _: &Kernel, _: &Kernel) -> Option<String> {
     let first = *nodes.first()?;
     let more = match nodes.len() {
         1 => "",
         _ => " and the like",
     };
-    if let Some(simpler) = of_pi(parsed, first) {
-        return Some(format!(
-            "Write `{}`{more} as `{simpler}`",
-            text(parsed, first)
-        ));
+    if let Some(simpler) = of_pi(code, first) {
+        return Some(format!("Write `{}`{more} as `{simpler}`", code.text(first)));
     }
-    let Pair { argument, ty, .. } = pair(parsed, first)?;
-    let suffix = if ty == Number::Single && !is_opencl(parsed) {
+    let Pair { argument, ty, .. } = pair(code, first)?;
+    let suffix = if ty == Type::FLOAT && !code.is_opencl() {
         "f"
     } else {
         ""

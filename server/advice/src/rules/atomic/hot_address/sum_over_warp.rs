@@ -3,21 +3,19 @@
 use std::ops::Range;
 
 use crate::Finding;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_identifier, words_in};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Declaration, is_assigned};
+use warplens_syntax::{Field, Kind, Language, Node, is_identifier, words_in};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
-use crate::fixes::source::{
-    atomic_call, declared_type, function_declarator, indent, kernel_node, new_name, text,
-};
-use crate::fixes::wording::{counted, gain, number};
+use crate::fixes::source::{atomic_call, indent, new_name};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{counted, faster, number};
 
 const RULE: &str = "atomic/hot-address";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -26,13 +24,14 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let index = finding.access?;
     let access = kernel.facts.accesses.get(index)?;
-    let call = atomic_call(parsed, function, place)?;
+    let call = atomic_call(code, place)?;
     let lane = first_lane(request, kernel)?;
-    let ty = declared_type(parsed, function, &access.array)
+    let ty = code
+        .written_element(function, &access.array)
         .filter(|ty| matches!(*ty, "float" | "double"))?;
     // Lanes that have left do not answer.
     let leaves =
@@ -41,7 +40,7 @@ fn fix(
         return None;
     }
     let top = at_the_top(function, call.statement)?;
-    let sum = new_name(parsed, function, "warp_sum");
+    let sum = new_name(code, function, "warp_sum");
     let warp = kernel.facts.warp_size;
     let other = match request.document.language() {
         Language::Hip => format!("__shfl_xor({sum}, step)"),
@@ -53,18 +52,18 @@ fn fix(
             "\n{space}for (int step = {}; step > 0; step /= 2) {sum} += {other};\
              \n{space}if ({lane}) {}({}, {sum});",
             warp / 2,
-            text(parsed, call.callee),
+            code.text(call.callee),
             call.address
         )
     };
-    let space = indent(&parsed.text, top.start_byte());
+    let space = indent(code.source, top.start_byte());
     let edits: Vec<Edit> = if top == call.statement {
         vec![(
             top.byte_range(),
             format!("{ty} {sum} = {};{}", call.value, rest(&space)),
         )]
     } else {
-        same_outside(parsed, function, kernel, call.address)?;
+        same_outside(code, function, kernel, call.address)?;
         let (start, end) = (top.start_byte(), top.end_byte());
         in_order(vec![
             (start..start, format!("{ty} {sum} = 0;\n{space}")),
@@ -76,13 +75,7 @@ fn fix(
     let speedup = proof.speedup(kernel)?;
     let lanes = access.passes_per_request?;
     let after = proof.after();
-    let still = after.findings.iter().filter(|one| one.rule == RULE).count();
-    let before = kernel
-        .findings
-        .iter()
-        .filter(|one| one.rule == RULE)
-        .count();
-    if still >= before {
+    if after.count(RULE) >= kernel.count(RULE) {
         return None;
     }
     Some(Fix {
@@ -91,7 +84,7 @@ fn fix(
             access.array,
             counted(lanes, "lane", "lanes"),
             number(1.0),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -135,22 +128,22 @@ fn at_the_top<'t>(function: Node<'t>, statement: Node<'t>) -> Option<Node<'t>> {
 /// An address that is the same behind the branch as inside: of parameters that are not changed, shared arrays and the
 /// block's own numbers.
 fn same_outside(
-    parsed: &Parsed,
+    code: Semantics,
     function: Node<'_>,
     kernel: &Kernel<'_>,
     address: &str,
 ) -> Option<()> {
-    let declarator = function_declarator(function)?;
-    let parameters = text(parsed, declarator.field(Field::Parameters)?);
     for word in words_in(address).filter(|word| is_identifier(word)) {
         let shared = kernel
             .facts
             .shared_arrays
             .iter()
             .any(|one| one.name == word);
-        let known = matches!(word, "blockIdx" | "x" | "y" | "z")
-            || shared
-            || (has_word(parameters, word) && !assigned(parsed, function, word));
+        let kept = || {
+            let declaration = code.declared(function, word);
+            declaration.is_some_and(|one| one.is_parameter() && !is_reassigned(code, &one))
+        };
+        let known = matches!(word, "blockIdx" | "x" | "y" | "z") || shared || kept();
         if !known {
             return None;
         }
@@ -158,15 +151,8 @@ fn same_outside(
     Some(())
 }
 
-/// True where a function may change a variable of this name.
-fn assigned(parsed: &Parsed, function: Node<'_>, name: &str) -> bool {
-    function.descendants().into_iter().any(|node| {
-        let changed = match node.kind() {
-            Kind::AssignmentExpression => node.field(Field::Left),
-            Kind::UpdateExpression => node.field(Field::Argument),
-            Kind::InitDeclarator => node.field(Field::Declarator),
-            _ => None,
-        };
-        changed.is_some_and(|changed| text(parsed, changed).trim_start_matches('*') == name)
-    })
+/// True where a parameter may be given another value; its elements may.
+fn is_reassigned(code: Semantics, parameter: &Declaration) -> bool {
+    let uses = code.uses(parameter);
+    uses.is_none_or(|uses| uses.into_iter().any(is_assigned))
 }

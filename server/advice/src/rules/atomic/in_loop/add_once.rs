@@ -6,16 +6,14 @@ use crate::Finding;
 use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::proof::{executions, of_findings, prove};
-use crate::fixes::source::{atomic_call, declared_type, indent, kernel_node, new_name, text};
-use crate::fixes::wording::{gain, number};
+use crate::fixes::source::{atomic_call, indent, new_name};
 use crate::fixes::{Fix, Kernel, Request, in_order};
+use crate::wording::{faster, number};
 
 const RULE: &str = "atomic/in-loop";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -24,10 +22,10 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let access = kernel.facts.accesses.get(finding.access?)?;
-    let call = atomic_call(parsed, function, place)?;
+    let call = atomic_call(code, place)?;
     let loop_at = kernel.place(finding.related.first()?.0);
     let mut around = call.statement;
     let heads = |node: Node<'_>| {
@@ -45,7 +43,7 @@ fn fix(
     around
         .parent()
         .filter(|parent| parent.kind() == Kind::CompoundStatement)?;
-    let ty = declared_type(parsed, function, &access.array)?;
+    let ty = code.written_element(function, &access.array)?;
     let rounded = match ty {
         "float" | "double" => true,
         "int"
@@ -64,8 +62,8 @@ fn fix(
     if has_word(call.address, "sizeof") {
         return None;
     }
-    let sum = new_name(parsed, function, &format!("{}_sum", plain(&access.array)));
-    let space = indent(&parsed.text, around.start_byte());
+    let sum = new_name(code, function, &format!("{}_sum", plain(&access.array)));
+    let space = indent(code.source, around.start_byte());
     let end = around.end_byte();
     let head = around.start_byte();
     let edits = in_order(vec![
@@ -75,7 +73,7 @@ fn fix(
             end..end,
             format!(
                 "\n{space}if ({sum} != 0) {}({}, {sum});",
-                text(parsed, call.callee),
+                code.text(call.callee),
                 call.address
             ),
         ),
@@ -97,7 +95,7 @@ fn fix(
             access.array,
             number(before),
             number(after),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -4,14 +4,17 @@ use std::ops::Range;
 
 use crate::Cure;
 use warplens_facts::facts::BranchKind;
-use warplens_syntax::{Field, Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{children, declared_name};
+use warplens_syntax::nodes::UpdateExpression;
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Field, Kind, Node, UpdateOperator, assigned, binary,
+};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    children, declared_name, in_a_macro, indent, kernel_node, new_name, text, writes,
-};
-use crate::fixes::wording::{gain, number, occupancy};
+use crate::fixes::source::{indent, new_name, writes};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, number, occupancy};
 
 const RULE: &str = "ilp/dependent-chain";
 
@@ -19,7 +22,7 @@ const RULE: &str = "ilp/dependent-chain";
 const LONGEST: usize = 6;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let Some(Cure::Split(sums)) = finding.cure else {
             return None;
         };
@@ -28,12 +31,12 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    let of = Loop::around(parsed, function, place)?;
-    let (sum, zero) = sum(parsed, function, &of, place)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
+    let of = Loop::around(code, function, place)?;
+    let (sum, zero) = sum(code, function, &of, place)?;
     let text_of = Splitting {
-        parsed,
+        code,
         function,
         of: &of,
         sum,
@@ -45,7 +48,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
-    let before = turns(kernel, text(parsed, of.condition))?;
+    let before = turns(kernel, code.text(of.condition))?;
     let now = turns(&after, &head)?;
     // What is left over behind the loop of several.
     if now > before / 2.0 {
@@ -62,7 +65,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize
             number(before),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -85,7 +88,7 @@ struct Loop<'t> {
     start: Node<'t>,
     counter: &'t str,
     condition: Node<'t>,
-    operator: &'t str,
+    operator: BinaryOperator,
     bound: Node<'t>,
     step: u64,
     /// Statements of its body.
@@ -94,7 +97,7 @@ struct Loop<'t> {
 
 impl<'t> Loop<'t> {
     /// The innermost around a statement, where it can be written several times.
-    fn around(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Option<Loop<'t>> {
+    fn around(code: Semantics<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Loop<'t>> {
         let mut node = function.descendant_for_byte_range(place.start, place.end)?;
         while node.kind() != Kind::ForStatement {
             if matches!(node.kind(), Kind::WhileStatement | Kind::DoStatement) || node == function {
@@ -114,13 +117,13 @@ impl<'t> Loop<'t> {
         let counter = declarator
             .field(Field::Declarator)
             .filter(|name| name.kind() == Kind::Identifier && alone)
-            .map(|name| text(parsed, name))?;
+            .map(|name| code.text(name))?;
         let condition = node
             .field(Field::Condition)
             .filter(|one| one.kind() == Kind::BinaryExpression)?;
         let side = |name| condition.field(name);
-        let operator = text(parsed, side(Field::Operator)?);
-        let counted = side(Field::Left).is_some_and(|left| text(parsed, left) == counter);
+        let operator = binary(condition)?;
+        let counted = side(Field::Left).is_some_and(|left| code.text(left) == counter);
         let body = node.field(Field::Body)?;
         let found = Loop {
             node,
@@ -130,7 +133,7 @@ impl<'t> Loop<'t> {
             condition,
             operator,
             bound: side(Field::Right)?,
-            step: step(parsed, node.field(Field::Update)?, counter)?,
+            step: step(code, node.field(Field::Update)?, counter)?,
             body: match body.kind() {
                 Kind::CompoundStatement => children(body),
                 _ => vec![body],
@@ -139,16 +142,18 @@ impl<'t> Loop<'t> {
         let block = node
             .parent()
             .is_some_and(|one| one.kind() == Kind::CompoundStatement);
-        let begins_line = parsed.text[..node.start_byte()]
+        let begins_line = code.source[..node.start_byte()]
             .trim_end_matches([' ', '\t'])
             .ends_with('\n');
-        let plain = counted && matches!(operator, "<" | "<=") && block && begins_line;
-        (plain && found.repeats(parsed) && found.keeps_its_counter(parsed, function))
-            .then_some(found)
+        let plain = counted
+            && matches!(operator, BinaryOperator::Less | BinaryOperator::LessEqual)
+            && block
+            && begins_line;
+        (plain && found.repeats(code) && found.keeps_its_counter(code, function)).then_some(found)
     }
 
     /// True where the body is short straight code that leaves the counter and the bound alone.
-    fn repeats(&self, parsed: &Parsed) -> bool {
+    fn repeats(&self, code: Semantics) -> bool {
         let short = !self.body.is_empty() && self.body.len() <= LONGEST;
         let plain = self.body.iter().all(|one| {
             matches!(one.kind(), Kind::ExpressionStatement | Kind::Declaration) && !one.has_error()
@@ -173,20 +178,20 @@ impl<'t> Loop<'t> {
                 statement
                     .descendants()
                     .into_iter()
-                    .any(|one| text(parsed, one) == name && writes(parsed, one))
+                    .any(|one| code.text(one) == name && writes(one))
             })
         };
         short
             && plain
             && !asked
             && simple
-            && !in_a_macro(parsed, self.counter)
+            && !code.in_a_macro(self.counter)
             && !changed(self.counter)
-            && !names().any(|name| changed(text(parsed, *name)))
+            && !names().any(|name| changed(code.text(*name)))
     }
 
     /// True where the counter may be declared before the loop: what has its name elsewhere are counters of other loops.
-    fn keeps_its_counter(&self, parsed: &Parsed, function: Node) -> bool {
+    fn keeps_its_counter(&self, code: Semantics, function: Node) -> bool {
         let outside = |one: &Node| {
             one.start_byte() < self.node.start_byte() || one.start_byte() >= self.node.end_byte()
         };
@@ -198,7 +203,7 @@ impl<'t> Loop<'t> {
                     .filter(|_| node.kind() == Kind::ForStatement)
                     .and_then(|initializer| initializer.field(Field::Declarator))
                     .and_then(declared_name);
-                if declared.is_some_and(|name| text(parsed, name) == self.counter) {
+                if declared.is_some_and(|name| code.text(name) == self.counter) {
                     return true;
                 }
                 at = node.parent().filter(|_| node != function);
@@ -208,31 +213,31 @@ impl<'t> Loop<'t> {
         function
             .descendants()
             .into_iter()
-            .filter(|one| one.kind() == Kind::Identifier && text(parsed, *one) == self.counter)
+            .filter(|one| one.kind() == Kind::Identifier && code.text(*one) == self.counter)
             .filter(outside)
             .all(of_another_loop)
     }
 
     /// Its trip count, where it is constant.
-    fn trips(&self, parsed: &Parsed) -> Option<u64> {
-        let number = |node: Node| text(parsed, node).parse::<u64>().ok();
+    fn trips(&self, code: Semantics) -> Option<u64> {
+        let number = |node: Node| code.text(node).parse::<u64>().ok();
         let (start, bound) = (number(self.start)?, number(self.bound)?);
-        let end = bound + u64::from(self.operator == "<=");
+        let end = bound + u64::from(self.operator == BinaryOperator::LessEqual);
         Some(end.saturating_sub(start).div_ceil(self.step))
     }
 }
 
 /// What a counter is moved on by, a number above 0.
-fn step(parsed: &Parsed, update: Node, counter: &str) -> Option<u64> {
+fn step(code: Semantics, update: Node, counter: &str) -> Option<u64> {
     let of = |name| update.field(name);
     match update.kind() {
-        Kind::UpdateExpression => (text(parsed, of(Field::Argument)?) == counter
-            && text(parsed, of(Field::Operator)?) == "++")
-            .then_some(1),
+        Kind::UpdateExpression => (code.text(of(Field::Argument)?) == counter
+            && UpdateExpression::cast(update)?.op() == Some(UpdateOperator::Increment))
+        .then_some(1),
         Kind::AssignmentExpression => {
-            let adds = text(parsed, of(Field::Operator)?) == "+="
-                && text(parsed, of(Field::Left)?) == counter;
-            let by = text(parsed, of(Field::Right)?).parse::<u64>().ok()?;
+            let adds = assigned(update) == Some(AssignOperator::With(BinaryOperator::Add))
+                && code.text(of(Field::Left)?) == counter;
+            let by = code.text(of(Field::Right)?).parse::<u64>().ok()?;
             (adds && (1..=1024).contains(&by)).then_some(by)
         }
         _ => None,
@@ -241,7 +246,7 @@ fn step(parsed: &Parsed, update: Node, counter: &str) -> Option<u64> {
 
 /// The name of the sum that a statement of the loop adds to, and its zero.
 fn sum<'t>(
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     function: Node<'t>,
     of: &Loop<'t>,
     place: &Range<usize>,
@@ -256,25 +261,14 @@ fn sum<'t>(
     let left = added
         .field(Field::Left)
         .filter(|left| left.kind() == Kind::Identifier)?;
-    let name = text(parsed, left);
-    let declarations: Vec<Node> = function
-        .descendants()
-        .into_iter()
-        .filter(|one| one.kind() == Kind::Declaration)
-        .filter(|one| {
-            one.fields(Field::Declarator)
-                .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
-        })
-        .collect();
-    let [declaration] = declarations.as_slice() else {
-        return None;
-    };
+    let name = code.text(left);
+    let declaration = code.declared(function, name)?.node;
     let before = declaration.end_byte() <= of.node.start_byte();
-    let volatile = text(parsed, *declaration).contains("volatile");
-    if !before || volatile || in_a_macro(parsed, name) {
+    let volatile = code.text(declaration).contains("volatile");
+    if !before || volatile || code.in_a_macro(name) {
         return None;
     }
-    let ty = text(parsed, declaration.field(Field::Type)?);
+    let ty = code.text(declaration.field(Field::Type)?);
     let zero = match ty {
         "float" => "0.0f",
         "double" => "0.0",
@@ -287,7 +281,7 @@ fn sum<'t>(
 
 /// The loop as it will be written.
 struct Splitting<'s, 't> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     function: Node<'t>,
     of: &'s Loop<'t>,
     sum: &'t str,
@@ -298,19 +292,19 @@ struct Splitting<'s, 't> {
 impl Splitting<'_, '_> {
     /// The edits, and the condition of the loop over several.
     fn edits(&self) -> Option<(Vec<Edit>, String)> {
-        let (parsed, of) = (self.parsed, self.of);
+        let (code, of) = (self.code, self.of);
         let start = of.node.start_byte();
-        let margin = indent(&parsed.text, start);
+        let margin = indent(code.source, start);
         let inner = of.body.first().map(|first| {
-            let own = indent(&parsed.text, first.start_byte());
-            let alone = parsed.text[..first.start_byte()].ends_with(&format!("\n{own}"));
+            let own = indent(code.source, first.start_byte());
+            let alone = code.source[..first.start_byte()].ends_with(&format!("\n{own}"));
             if alone && own.len() > margin.len() {
                 own
             } else {
                 format!("{margin}    ")
             }
         })?;
-        let end = if parsed.text[..start]
+        let end = if code.source[..start]
             .trim_end_matches([' ', '\t'])
             .ends_with("\r\n")
         {
@@ -319,25 +313,26 @@ impl Splitting<'_, '_> {
             "\n"
         };
         let names: Vec<String> = (1..self.sums)
-            .map(|at| new_name(parsed, self.function, &format!("{}{at}", self.sum)))
+            .map(|at| new_name(code, self.function, &format!("{}{at}", self.sum)))
             .collect();
-        let ty = self.type_of_sum()?;
+        let declared = code.declared(self.function, self.sum)?;
+        let ty = code.text(declared.ty()?);
         let declared: Vec<String> = names
             .iter()
             .map(|name| format!("{name} = {}", self.zero))
             .collect();
         let (counter, step) = (of.counter, of.step);
         let ahead = step * (self.sums as u64 - 1);
-        let bound = text(parsed, of.bound);
+        let bound = code.text(of.bound);
         let whole = of
-            .trips(parsed)
+            .trips(code)
             .is_some_and(|trips| trips % self.sums as u64 == 0);
         let head = if whole {
-            text(parsed, of.condition).to_owned()
+            code.text(of.condition).to_owned()
         } else {
-            format!("{counter} + {ahead} {} {bound}", of.operator)
+            format!("{counter} + {ahead} {} {bound}", of.operator.as_str())
         };
-        let begins = text(parsed, of.initializer);
+        let begins = code.text(of.initializer);
         let further = format!("{counter} += {}", step * self.sums as u64);
         let mut lines = vec![format!("{ty} {};", declared.join(", "))];
         if whole {
@@ -384,26 +379,16 @@ impl Splitting<'_, '_> {
         Some((edits, head))
     }
 
-    fn type_of_sum(&self) -> Option<&str> {
-        let declaration = self.function.descendants().into_iter().find(|one| {
-            one.kind() == Kind::Declaration
-                && one.fields(Field::Declarator).any(|one| {
-                    declared_name(one).is_some_and(|found| text(self.parsed, found) == self.sum)
-                })
-        })?;
-        Some(text(self.parsed, declaration.field(Field::Type)?))
-    }
-
     /// A statement of the iteration that comes this many later.
     fn statement(&self, statement: Node, later: usize, names: &[String]) -> String {
-        let written = text(self.parsed, statement);
+        let written = self.code.text(statement);
         let mut out = String::new();
         let mut from = statement.start_byte();
         for one in statement.descendants() {
             if one.kind() != Kind::Identifier || later == 0 {
                 continue;
             }
-            let name = text(self.parsed, one);
+            let name = self.code.text(one);
             let instead = if name == self.sum {
                 names[later - 1].clone()
             } else if name == self.of.counter {
@@ -416,12 +401,12 @@ impl Splitting<'_, '_> {
             } else {
                 continue;
             };
-            out += &self.parsed.text[from..one.start_byte()];
+            out += &self.code.source[from..one.start_byte()];
             out += &instead;
             from = one.end_byte();
         }
         debug_assert!(from <= statement.end_byte(), "{written}");
-        out += &self.parsed.text[from..statement.end_byte()];
+        out += &self.code.source[from..statement.end_byte()];
         out
     }
 }

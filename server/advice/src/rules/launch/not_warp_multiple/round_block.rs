@@ -1,15 +1,15 @@
 //! Rounds a block up to whole warps where it is launched, and the grid that is computed from it with it.
 
+use warplens_hir::semantics::children;
+use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{Field, Kind, Node, Parsed, has_word};
+use warplens_syntax::{Field, Kind, Node, has_word};
 
-use crate::fixes::guarded::{Axis, axes, squeezed};
+use crate::fixes::guarded::{Axis, axes};
 use crate::fixes::proof::{asked, prove};
-use crate::fixes::source::{
-    children, descendants_at_top, function_declarator, in_a_macro, kernel_node, text,
-};
-use crate::fixes::wording::gain;
+use crate::fixes::source::squeezed;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::faster;
 
 const RULE: &str = "launch/not-warp-multiple";
 
@@ -31,11 +31,11 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let document = request.document;
-    let parsed = document.parsed();
-    let definition = kernel_node(parsed, kernel.start..kernel.end)?;
-    let guard = axes(document, definition)?;
+    let code = Semantics::new(document);
+    let definition = code.kernel(kernel.start..kernel.end)?;
+    let guard = axes(code, definition)?;
     let [x_guard, ..] = &guard;
-    let launch = Launch::at(parsed, kernel.launched_at?)?;
+    let launch = Launch::at(code, kernel.launched_at?)?;
     let block = kernel.facts.launch.block;
     // Every axis of the block is bounded, so that more threads do nothing.
     if (0..3).any(|axis| block[axis] > 1 && guard[axis].is_none()) {
@@ -44,17 +44,17 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let x_guard = x_guard.as_ref()?;
     let warp = u64::from(kernel.facts.warp_size).max(1);
     let wide = (block[0]..=WIDEST).find(|x| (x * block[1] * block[2]).is_multiple_of(warp))?;
-    let asks = launch.passed(parsed, definition, x_guard)?;
+    let asks = launch.passed(code, definition, x_guard)?;
 
-    let width = Width::of(parsed, &launch, block[0])?;
+    let width = Width::of(code, &launch, block[0])?;
     let mut edits = vec![(width.literal.clone(), wide.to_string())];
-    edits.extend(grid(parsed, &launch, &width, block[0], wide, &asks)?);
+    edits.extend(grid(code, &launch, &width, block[0], wide, &asks)?);
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
     let rounded = after.facts.launch.block == [wide, block[1], block[2]];
-    let said = after.findings.iter().any(|finding| finding.rule == RULE);
+    let said = after.count(RULE) > 0;
     let covers = after.facts.launch.grid[0] * wide
         >= (kernel.facts.launch.grid[0] * block[0]).saturating_sub(block[0] - 1);
     if !rounded || said || !covers {
@@ -66,7 +66,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
             "Round the block up to {} threads, the grid with it: {} idle lanes per block -> 0, {}",
             wide * block[1] * block[2],
             threads.next_multiple_of(warp) - threads,
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -85,10 +85,9 @@ struct Launch<'t> {
 }
 
 impl<'t> Launch<'t> {
-    fn at(parsed: &'t Parsed, place: &std::ops::Range<usize>) -> Option<Launch<'t>> {
-        let mut call = parsed
-            .tree
-            .root_node()
+    fn at(code: Semantics<'t>, place: &std::ops::Range<usize>) -> Option<Launch<'t>> {
+        let mut call = code
+            .root
             .descendant_for_byte_range(place.start, place.end)?;
         while call.kind() != Kind::CallExpression || call.start_byte() != place.start {
             call = call.parent()?;
@@ -111,35 +110,36 @@ impl<'t> Launch<'t> {
     }
 
     /// What the launch passes for the bound of the kernel's index.
-    fn passed(&self, parsed: &Parsed, definition: Node, guard: &Axis) -> Option<String> {
+    fn passed(&self, code: Semantics, definition: Node, guard: &Axis) -> Option<String> {
         let parameters = function_declarator(definition)?.field(Field::Parameters)?;
         let position = children(parameters).iter().position(|parameter| {
             parameter
                 .field(Field::Declarator)
-                .is_some_and(|name| text(parsed, name) == guard.bound)
+                .is_some_and(|name| code.text(name) == guard.bound)
         });
         let Some(position) = position else {
             // A number or a macro is the same on both sides.
-            let constant = guard.bound.parse::<u64>().is_ok() || defined(parsed, &guard.bound)?.1;
+            let constant = guard.bound.parse::<u64>().is_ok() || defined(code, &guard.bound)?.1;
             return constant.then(|| guard.bound.clone());
         };
         let arguments = self.call.field(Field::Arguments)?;
         let argument = *children(arguments).get(position)?;
-        Some(squeezed(text(parsed, argument)))
+        Some(squeezed(code.text(argument)))
     }
 }
 
 /// The place of a macro's number, and whether the file defines it once.
-fn defined(parsed: &Parsed, name: &str) -> Option<(std::ops::Range<usize>, bool)> {
-    let mut all = descendants_at_top(parsed.tree.root_node())
+fn defined(code: Semantics, name: &str) -> Option<(std::ops::Range<usize>, bool)> {
+    let mut all = code
+        .top_level()
         .into_iter()
         .filter(|node| node.kind() == Kind::PreprocDef)
         .filter(|node| {
             node.field(Field::Name)
-                .is_some_and(|of| text(parsed, of) == name)
+                .is_some_and(|of| code.text(of) == name)
         });
     let value = all.next()?.field(Field::Value)?;
-    let written = text(parsed, value);
+    let written = code.text(value);
     let start = value.start_byte() + written.len() - written.trim_start().len();
     Some((start..start + written.trim().len(), all.next().is_none()))
 }
@@ -154,15 +154,15 @@ struct Width {
 
 impl Width {
     /// `None` where the width is no number, or something else depends on it.
-    fn of(parsed: &Parsed, launch: &Launch, value: u64) -> Option<Width> {
+    fn of(code: Semantics, launch: &Launch, value: u64) -> Option<Width> {
         let mut names = Vec::new();
         let mut at = launch.block;
         // A variable of extents, a number of extents, a variable, a macro: each may name the next.
         for _ in 0..4 {
-            if let Some(first) = first_extent(parsed, at) {
+            if let Some(first) = first_extent(code, at) {
                 at = first;
             }
-            if text(parsed, at).parse::<u64>() == Ok(value) {
+            if code.text(at).parse::<u64>() == Ok(value) {
                 return Some(Width {
                     literal: at.byte_range(),
                     names,
@@ -171,22 +171,22 @@ impl Width {
             if at.kind() != Kind::Identifier {
                 return None;
             }
-            let name = text(parsed, at);
-            match declaration(parsed, launch.host, name) {
+            let name = code.text(at);
+            match declaration(code, launch.host, name) {
                 Some((declared, extents)) => {
                     names.push(if extents {
                         format!("{name}.x")
                     } else {
                         name.to_owned()
                     });
-                    used_for_the_launch(parsed, launch, name)?;
+                    used_for_the_launch(code, launch, name)?;
                     at = declared;
                 }
                 None => {
-                    let (literal, once) = defined(parsed, name)?;
-                    let written = parsed.text.get(literal.clone())?;
-                    let here = used_for_the_launch(parsed, launch, name).is_some()
-                        && nowhere_else(parsed, launch, name);
+                    let (literal, once) = defined(code, name)?;
+                    let written = code.source.get(literal.clone())?;
+                    let here = used_for_the_launch(code, launch, name).is_some()
+                        && nowhere_else(code, launch, name);
                     if !once || written.parse::<u64>() != Ok(value) || !here {
                         return None;
                     }
@@ -205,11 +205,11 @@ impl Width {
 }
 
 /// The x of `dim3(x, y)`.
-fn first_extent<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
+fn first_extent<'t>(code: Semantics, node: Node<'t>) -> Option<Node<'t>> {
     let list = match node.kind() {
         Kind::CallExpression => {
             let callee = node.field(Field::Function)?;
-            (text(parsed, callee) == "dim3")
+            (code.text(callee) == "dim3")
                 .then(|| node.field(Field::Arguments))
                 .flatten()?
         }
@@ -220,37 +220,21 @@ fn first_extent<'t>(parsed: &Parsed, node: Node<'t>) -> Option<Node<'t>> {
 }
 
 /// The value that the one declaration of a name in a function gives it, and whether it is extents.
-fn declaration<'t>(parsed: &'t Parsed, host: Node<'t>, name: &str) -> Option<(Node<'t>, bool)> {
-    let mut found = None;
-    for node in host.descendants() {
-        if node.kind() != Kind::InitDeclarator {
-            continue;
-        }
-        let declares = node
-            .field(Field::Declarator)
-            .is_some_and(|of| of.kind() == Kind::Identifier && text(parsed, of) == name);
-        if !declares {
-            continue;
-        }
-        if found.is_some() {
-            return None;
-        }
-        let ty = node.parent()?.field(Field::Type)?;
-        let value = node.field(Field::Value)?;
-        found = Some((value, text(parsed, ty) == "dim3"));
-    }
-    found
+fn declaration<'t>(code: Semantics<'t>, host: Node<'t>, name: &str) -> Option<(Node<'t>, bool)> {
+    let declared = code.declared(host, name).filter(|one| one.is_plain())?;
+    let extents = code.text(declared.ty()?) == "dim3";
+    Some((declared.value()?, extents))
 }
 
 /// `Some` where a name in the launching function decides the launch's block and grid, and nothing else.
-fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<()> {
-    if in_a_macro(parsed, name) {
+fn used_for_the_launch(code: Semantics, launch: &Launch, name: &str) -> Option<()> {
+    if code.in_a_macro(name) {
         return None;
     }
-    let block_name = text(parsed, launch.block);
-    let grid_name = text(parsed, launch.grid);
+    let block_name = code.text(launch.block);
+    let grid_name = code.text(launch.grid);
     for node in launch.host.descendants() {
-        if node.child_count() > 0 || text(parsed, node) != name || node.kind() != Kind::Identifier {
+        if node.child_count() > 0 || code.text(node) != name || node.kind() != Kind::Identifier {
             continue;
         }
         let mut child = node;
@@ -263,7 +247,7 @@ fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<(
             if parent.kind() == Kind::InitDeclarator {
                 let declared = parent
                     .field(Field::Declarator)
-                    .map_or("", |of| text(parsed, of));
+                    .map_or("", |of| code.text(of));
                 // Its own declaration, or that of what the launch takes.
                 right = declared == name || declared == block_name || declared == grid_name;
                 break;
@@ -278,16 +262,16 @@ fn used_for_the_launch(parsed: &Parsed, launch: &Launch, name: &str) -> Option<(
 }
 
 /// True where no other function of the file names it.
-fn nowhere_else(parsed: &Parsed, launch: &Launch, name: &str) -> bool {
-    descendants_at_top(parsed.tree.root_node())
+fn nowhere_else(code: Semantics, launch: &Launch, name: &str) -> bool {
+    code.top_level()
         .into_iter()
         .filter(|node| *node != launch.host && node.kind() != Kind::PreprocDef)
-        .all(|node| !has_word(text(parsed, node), name))
+        .all(|node| !has_word(code.text(node), name))
 }
 
 /// The edits of a grid that is computed as the bound over the block's width, rounded up.
 fn grid(
-    parsed: &Parsed,
+    code: Semantics,
     launch: &Launch,
     width: &Width,
     old: u64,
@@ -296,30 +280,24 @@ fn grid(
 ) -> Option<Vec<Edit>> {
     let mut at = launch.grid;
     for _ in 0..3 {
-        if let Some(first) = first_extent(parsed, at) {
+        if let Some(first) = first_extent(code, at) {
             at = first;
         }
         if at.kind() != Kind::Identifier {
             break;
         }
-        let name = text(parsed, at);
-        let (declared, extents) = declaration(parsed, launch.host, name)?;
-        let written = launch
-            .host
-            .descendants()
-            .into_iter()
-            .filter(|node| node.child_count() == 0 && text(parsed, *node) == name)
-            .count();
+        let name = code.text(at);
+        let (declared, extents) = declaration(code, launch.host, name)?;
         // Its declaration and the launch: nothing else needs it as it was.
-        if written != 2 {
+        if code.uses(&code.declared(launch.host, name)?)?.len() != 1 {
             return None;
         }
         at = declared;
         if extents {
-            at = first_extent(parsed, at)?;
+            at = first_extent(code, at)?;
         }
     }
-    let written = squeezed(text(parsed, at));
+    let written = squeezed(code.text(at));
     let by_name = width.names.iter().any(|name| {
         [
             format!("({bound}+{name}-1)/{name}"),
@@ -344,7 +322,7 @@ fn grid(
         if node.kind() != Kind::NumberLiteral {
             continue;
         }
-        let number = text(parsed, node).parse::<u64>().ok()?;
+        let number = code.text(node).parse::<u64>().ok()?;
         if number == old {
             edits.push((node.byte_range(), new.to_string()));
         } else if *less && number == old - 1 {

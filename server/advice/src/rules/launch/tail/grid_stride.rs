@@ -1,13 +1,13 @@
 //! Lets each thread take further elements, as many threads on: any number of blocks does the work then, whole waves of
 //! them too.
 
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{children, declared_name};
+use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::guarded::axes;
 use crate::fixes::proof::{asked, prove};
-use crate::fixes::source::{
-    children, declared_name, in_a_macro, indent, kernel_node, text, writes,
-};
+use crate::fixes::source::{indent, writes};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
 const RULE: &str = "launch/tail";
@@ -27,10 +27,10 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let document = request.document;
-    let parsed = document.parsed();
-    let definition = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = Semantics::new(document);
+    let definition = code.kernel(kernel.start..kernel.end)?;
     // One axis: each thread works on one element, behind its bound, and meets no other.
-    let [Some(axis), None, None] = axes(document, definition)? else {
+    let [Some(axis), None, None] = axes(code, definition)? else {
         return None;
     };
     let [_, 1, 1] = kernel.facts.launch.block else {
@@ -44,12 +44,12 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let (guard, behind) = rest.split_first()?;
     let index = before
         .iter()
-        .find(|one| declares(parsed, **one, &axis.index))?;
+        .find(|one| declares(code, **one, &axis.index))?;
     let others: Vec<&Node> = before.iter().filter(|one| *one != index).collect();
     // What is computed from the index would have to move along.
     let hang = others
         .iter()
-        .any(|one| has_word(text(parsed, **one), &axis.index));
+        .any(|one| has_word(code.text(**one), &axis.index));
     let mut names: Vec<&str> = vec![&axis.index];
     for statement in &others {
         let declarators = children(**statement).into_iter();
@@ -57,7 +57,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
         names.extend(
             declarators
                 .filter_map(declared_name)
-                .map(|name| text(parsed, name)),
+                .map(|name| code.text(name)),
         );
     }
     let then = guard.field(Field::Consequence)?;
@@ -69,15 +69,15 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let all: Vec<Node> = inside.iter().flat_map(Node::descendants).collect();
     let ends = all.iter().any(|one| one.kind() == Kind::ReturnStatement);
     let changed = all.iter().any(|one| {
-        let name = text(parsed, *one);
+        let name = code.text(*one);
         (names.contains(&name) || has_word(&axis.bound, name) && one.kind() == Kind::Identifier)
-            && writes(parsed, *one)
+            && writes(*one)
     });
     let directives = definition
         .descendants()
         .iter()
         .any(|one| one.kind().is_directive());
-    if hang || ends || changed || directives || in_a_macro(parsed, &axis.index) {
+    if hang || ends || changed || directives || code.in_a_macro(&axis.index) {
         return None;
     }
     let edits = in_order(edits(request, index, guard, behind)?)?;
@@ -96,7 +96,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
 }
 
 /// True for a declaration of this name alone.
-fn declares(parsed: &Parsed, statement: Node, name: &str) -> bool {
+fn declares(code: Semantics, statement: Node, name: &str) -> bool {
     let declarators: Vec<Node> = children(statement)
         .into_iter()
         .filter(|one| one.kind() == Kind::InitDeclarator)
@@ -104,32 +104,32 @@ fn declares(parsed: &Parsed, statement: Node, name: &str) -> bool {
     let [declarator] = declarators[..] else {
         return false;
     };
-    declared_name(declarator).is_some_and(|found| text(parsed, found) == name)
+    declared_name(declarator).is_some_and(|found| code.text(found) == name)
 }
 
 /// The declaration of the index and the guard become the head of a loop.
 fn edits(request: &Request<'_>, index: &Node, guard: &Node, behind: &[Node]) -> Option<Vec<Edit>> {
-    let parsed = request.document.parsed();
+    let code = request.code();
     let declarator = children(*index)
         .into_iter()
         .find(|one| one.kind() == Kind::InitDeclarator)?;
-    let ty = text(parsed, index.field(Field::Type)?);
-    let name = text(parsed, declared_name(declarator)?);
+    let ty = code.text(index.field(Field::Type)?);
+    let name = code.text(declared_name(declarator)?);
     let stride = match request.document.language() {
         Language::OpenCl => "get_global_size(0)",
         Language::Cuda | Language::Hip => "gridDim.x * blockDim.x",
     };
     let condition = guard.field(Field::Condition)?;
-    let test = text(parsed, condition);
+    let test = code.text(condition);
     let test = test.strip_prefix('(')?.strip_suffix(')')?.trim();
     let head = |test: &str| {
         format!(
             "for ({ty} {}; {test}; {name} += {stride})",
-            text(parsed, declarator)
+            code.text(declarator)
         )
     };
     // The declaration goes with its line, where it has one of its own.
-    let text_of = &parsed.text;
+    let text_of = code.source;
     let line = text_of[..index.start_byte()]
         .rfind('\n')
         .map_or(0, |at| at + 1);

@@ -2,12 +2,13 @@
 //! is registers.
 
 use warplens_facts::facts::Space;
-use warplens_syntax::{Field, Kind, Node, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{kernel_node, pragma, text};
-use crate::fixes::wording::{gain, occupancy};
+use crate::fixes::source::pragma;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, occupancy};
 
 const RULE: &str = "local/dynamic-array";
 
@@ -15,14 +16,14 @@ const RULE: &str = "local/dynamic-array";
 const MOST_LOOPS: usize = 8;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, _, place| {
+    of_findings(request, RULE, |_, kernel, _, place| {
         fix(request, kernel, place.start)
     })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let array = kernel
         .facts
         .accesses
@@ -33,14 +34,14 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
     for node in function.descendants() {
         let root = subscripted(node);
         let Some((root, index)) = root else { continue };
-        if text(parsed, root) != array {
+        if code.text(root) != array {
             continue;
         }
-        let written = text(parsed, index);
+        let written = code.text(index);
         let mut outer = node.parent();
         while let Some(around) = outer {
             if around.kind() == Kind::ForStatement
-                && counter(parsed, around).is_some_and(|name| has_word(written, name))
+                && counter(code, around).is_some_and(|name| has_word(written, name))
                 && !loops.contains(&around)
             {
                 loops.push(around);
@@ -53,7 +54,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
     }
     let edits: Option<Vec<Edit>> = loops
         .iter()
-        .map(|one| pragma(parsed, *one, "unroll"))
+        .map(|one| pragma(code, *one, "unroll"))
         .collect();
     let edits = in_order(edits?)?;
     let proof = prove(request, kernel, &edits)?;
@@ -67,7 +68,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
         title: format!(
             "Unroll what subscripts `{array}`: {bytes} bytes of local memory a thread -> 0{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -92,9 +93,9 @@ fn subscripted(node: Node) -> Option<(Node, Node)> {
 }
 
 /// The name of a loop's counter: what its initialiser declares.
-fn counter<'t>(parsed: &'t Parsed, of: Node) -> Option<&'t str> {
+fn counter<'t>(code: Semantics<'t>, of: Node) -> Option<&'t str> {
     let initialiser = of.field(Field::Initializer)?;
     let declarator = initialiser.field(Field::Declarator)?;
     let name = declarator.field(Field::Declarator)?;
-    (name.kind() == Kind::Identifier).then(|| text(parsed, name))
+    (name.kind() == Kind::Identifier).then(|| code.text(name))
 }

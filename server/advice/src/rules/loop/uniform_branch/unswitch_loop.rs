@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use warplens_syntax::{Field, Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::children;
+use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{children, in_a_macro, indent, kernel_node, text, writes};
-use crate::fixes::wording::{gain, number, occupancy};
+use crate::fixes::source::{indent, writes};
 use crate::fixes::{Fix, Kernel, Request};
+use crate::wording::{faster, number, occupancy};
 
 const RULE: &str = "loop/uniform-branch";
 
@@ -17,14 +19,14 @@ const LONGEST: usize = 12;
 const WORTH: f64 = 1.01;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, _, place| {
+    of_findings(request, RULE, |_, kernel, _, place| {
         fix(request, kernel, place)
     })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let branch = around(function, place, Kind::IfStatement)?;
     let looped = branch
         .parent()
@@ -34,13 +36,10 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
         return None;
     }
     let condition = branch.field(Field::Condition)?;
-    if !movable(parsed, looped, condition) {
+    if !movable(code, looped, condition) {
         return None;
     }
-    let edits = vec![(
-        looped.byte_range(),
-        twice(parsed, looped, branch, condition)?,
-    )];
+    let edits = vec![(looped.byte_range(), twice(code, looped, branch, condition)?)];
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
@@ -51,11 +50,11 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
     Some(Fix {
         title: format!(
             "Move `{}` out of the loop, which is written twice: {} instructions per warp -> {}{}, {}",
-            inside(parsed, condition)?,
+            inside(code, condition)?,
             number(before),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -76,17 +75,17 @@ fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: Kind) -> Option<No
 }
 
 /// What stands between the parentheses of a condition.
-fn inside<'t>(parsed: &'t Parsed, condition: Node) -> Option<&'t str> {
-    let written = text(parsed, condition);
+fn inside<'t>(code: Semantics<'t>, condition: Node) -> Option<&'t str> {
+    let written = code.text(condition);
     Some(written.strip_prefix('(')?.strip_suffix(')')?.trim())
 }
 
 /// True for a short loop on lines of its own, and a condition that is arithmetic on names that the loop leaves alone.
-fn movable(parsed: &Parsed, looped: Node, condition: Node) -> bool {
-    let written = text(parsed, looped);
+fn movable(code: Semantics, looped: Node, condition: Node) -> bool {
+    let written = code.text(looped);
     let above = looped.prev_sibling();
     let asked = above.is_some_and(|one| one.kind().is_directive());
-    let begins = parsed.text[..looped.start_byte()]
+    let begins = code.source[..looped.start_byte()]
         .trim_end_matches([' ', '\t'])
         .ends_with('\n');
     let all = looped.descendants();
@@ -112,16 +111,16 @@ fn movable(parsed: &Parsed, looped: Node, condition: Node) -> bool {
                 | Kind::True
                 | Kind::False
         ) || !one.is_named()
-    }) && !text(parsed, condition).contains(['/', '%']);
+    }) && !code.text(condition).contains(['/', '%']);
     let names: Vec<&str> = condition
         .descendants()
         .iter()
         .filter(|one| one.kind() == Kind::Identifier)
-        .map(|one| text(parsed, *one))
+        .map(|one| code.text(*one))
         .collect();
     let kept = names.iter().all(|name| {
-        let written = |one: &&Node| one.kind() == Kind::Identifier && text(parsed, **one) == *name;
-        !in_a_macro(parsed, name) && !all.iter().filter(written).any(|one| writes(parsed, *one))
+        let written = |one: &&Node| one.kind() == Kind::Identifier && code.text(**one) == *name;
+        !code.in_a_macro(name) && !all.iter().filter(written).any(|one| writes(*one))
     });
     !names.is_empty()
         && kept
@@ -136,19 +135,19 @@ fn movable(parsed: &Parsed, looped: Node, condition: Node) -> bool {
 }
 
 /// The two loops behind the condition.
-fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option<String> {
-    let margin = indent(&parsed.text, looped.start_byte());
+fn twice(code: Semantics, looped: Node, branch: Node, condition: Node) -> Option<String> {
+    let margin = indent(code.source, looped.start_byte());
     let deeper = if margin.contains('\t') { "\t" } else { "    " };
-    let end = if text(parsed, looped).contains("\r\n") {
+    let end = if code.text(looped).contains("\r\n") {
         "\r\n"
     } else {
         "\n"
     };
-    let then = side(parsed, branch.field(Field::Consequence)?, branch);
+    let then = side(code, branch.field(Field::Consequence)?, branch);
     let otherwise = match branch.field(Field::Alternative) {
         Some(other) => {
             let other = children(other).into_iter().next_back().unwrap_or(other);
-            side(parsed, other, branch)
+            side(code, other, branch)
         }
         None => String::new(),
     };
@@ -158,18 +157,18 @@ fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option
         let mut to = branch.end_byte();
         // Nothing in its place: its line goes too.
         if instead.is_empty() {
-            let line = parsed.text[..from].rfind('\n').map_or(from, |at| at + 1);
-            let next = parsed.text[to..].find('\n').map_or(to, |at| to + at + 1);
-            let alone = parsed.text[line..from].trim().is_empty()
-                && parsed.text[to..next].trim().is_empty();
+            let line = code.source[..from].rfind('\n').map_or(from, |at| at + 1);
+            let next = code.source[to..].find('\n').map_or(to, |at| to + at + 1);
+            let alone = code.source[line..from].trim().is_empty()
+                && code.source[to..next].trim().is_empty();
             if alone && line > start && next < stop {
                 (from, to) = (line, next);
             }
         }
         let all = format!(
             "{}{instead}{}",
-            &parsed.text[start..from],
-            &parsed.text[to..stop]
+            &code.source[start..from],
+            &code.source[to..stop]
         );
         let lines: Vec<String> = all
             .lines()
@@ -184,15 +183,15 @@ fn twice(parsed: &Parsed, looped: Node, branch: Node, condition: Node) -> Option
     };
     Some(format!(
         "if ({}) {{{end}{}{end}{margin}}} else {{{end}{}{end}{margin}}}",
-        inside(parsed, condition)?,
+        inside(code, condition)?,
         whole(&then),
         whole(&otherwise),
     ))
 }
 
 /// A side of the branch as it stands in its place: without its braces, where nothing is declared in them.
-fn side(parsed: &Parsed, side: Node, branch: Node) -> String {
-    let written = text(parsed, side);
+fn side(code: Semantics, side: Node, branch: Node) -> String {
+    let written = code.text(side);
     let statements = children(side);
     let bare = side.kind() == Kind::CompoundStatement
         && !statements.is_empty()
@@ -204,8 +203,8 @@ fn side(parsed: &Parsed, side: Node, branch: Node) -> String {
         .trim_start_matches('{')
         .strip_suffix('}')
         .unwrap_or(written);
-    let own = indent(&parsed.text, statements[0].start_byte());
-    let margin = indent(&parsed.text, branch.start_byte());
+    let own = indent(code.source, statements[0].start_byte());
+    let margin = indent(code.source, branch.start_byte());
     let less = own.strip_prefix(margin.as_str()).unwrap_or_default();
     let lines: Vec<String> = inner
         .trim()

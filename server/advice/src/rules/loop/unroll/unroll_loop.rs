@@ -6,14 +6,14 @@ use crate::Cure;
 use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{kernel_node, pragma};
-use crate::fixes::wording::{gain, occupancy};
+use crate::fixes::source::pragma;
 use crate::fixes::{Fix, Kernel, Request};
+use crate::wording::{faster, occupancy};
 
 const RULE: &str = "loop/unroll";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let Some(Cure::Unroll(times)) = finding.cure else {
             return None;
         };
@@ -27,14 +27,14 @@ fn fix(
     place: &Range<usize>,
     times: Option<u64>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let of = loop_of(function, place)?;
     let says = match times {
         Some(times) => format!("unroll {times}"),
         None => "unroll".to_owned(),
     };
-    let edits = vec![pragma(parsed, of, &says)?];
+    let edits = vec![pragma(code, of, &says)?];
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
@@ -50,7 +50,7 @@ fn fix(
         title: format!(
             "{how}: {before:.0} instructions per warp -> {now:.0}{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -5,16 +5,13 @@
 //! the lines concerned are told.
 
 use std::fmt::Write as _;
-use std::ops::Range;
 
-use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{self, children};
+use warplens_syntax::{BinaryOperator, Field, Kind, Language, Node, binary, has_word};
 
 use crate::fixes::Edit;
-use crate::fixes::source::{
-    children, declared_name, descendants_at_top, function_declarator, macro_naming, text,
-};
-use crate::rules::mem::aos::aos_to_soa::{Converted, Definition, lines, mentions};
+use crate::rules::mem::aos::structure::{Converted, Definition, lines};
 
 /// What becomes of the host code.
 pub(crate) enum Host {
@@ -29,136 +26,54 @@ pub(crate) enum Host {
     ByHand(Vec<usize>),
 }
 
-pub(crate) fn follow(
-    document: &Document,
-    definition: &Definition,
-    converted: &[Converted],
-) -> Host {
-    let parsed = document.parsed();
-    let kernels: Vec<Range<usize>> = converted
-        .iter()
-        .map(|one| one.function.byte_range())
-        .collect();
+pub(crate) fn follow(code: Semantics, definition: &Definition, converted: &[Converted]) -> Host {
     let mut launches = Vec::new();
     let mut elsewhere = Vec::new();
-    for node in descendants_at_top(parsed.tree.root_node()) {
-        // Prototypes and instantiations are changed with the kernel.
-        let named = match node.kind() {
-            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
-            _ => None,
-        };
-        let named = named.and_then(|declarator| declarator.field(Field::Declarator));
-        let named = named.map_or(0..0, |name| name.byte_range());
-        if kernels.contains(&node.byte_range()) {
-            continue;
-        }
-        for name in node.descendants() {
-            if name.kind() != Kind::Identifier || named.contains(&name.start_byte()) {
-                continue;
-            }
-            let written = text(parsed, name);
-            let Some(one) = converted.iter().find(|one| one.name == written) else {
-                continue;
-            };
-            match launch(name) {
-                Some(call) => launches.push(Launch {
-                    call,
-                    positions: &one.positions,
-                }),
-                None => elsewhere.push(name.start_byte()),
-            }
-        }
+    for one in converted {
+        let found = code.launches(&one.name);
+        elsewhere.extend(found.elsewhere);
+        launches.extend(found.seen.into_iter().map(|launch| Launch {
+            launch,
+            positions: &one.positions,
+        }));
     }
-    elsewhere.extend(
-        converted
-            .iter()
-            .filter_map(|one| macro_naming(parsed, &one.name)),
-    );
     if elsewhere.is_empty()
         && !launches.is_empty()
-        && let Some(followed) = Follow::all(document, definition, &launches)
+        && let Some(followed) = Follow::all(code, definition, &launches)
     {
         return followed;
     }
     let mut bytes = elsewhere;
     for launch in &launches {
-        bytes.push(launch.call.start_byte());
+        bytes.push(launch.launch.call.start_byte());
         for argument in launch.arguments() {
-            let root = argument
-                .descendants()
-                .into_iter()
-                .find(|node| node.kind() == Kind::Identifier);
-            let Some(root) = root else { continue };
-            let name = text(parsed, root);
-            if let Some(scope) = scope_of(parsed, root, name) {
-                bytes.extend(mentions(parsed, scope, name).iter().map(Node::start_byte));
-            }
+            let parts = argument.descendants().into_iter();
+            let mut names = parts.filter(|node| node.kind() == Kind::Identifier);
+            let declared = names.next().and_then(|name| code.declaration(name));
+            let Some(declared) = declared else { continue };
+            let uses = code.uses(&declared).unwrap_or_default();
+            bytes.push(declared.name.start_byte());
+            bytes.extend(uses.iter().map(Node::start_byte));
         }
     }
-    Host::ByHand(lines(parsed, bytes))
+    Host::ByHand(lines(code, bytes))
 }
 
 /// A launch of a kernel that changes.
 struct Launch<'t> {
-    call: Node<'t>,
+    launch: semantics::Launch<'t>,
     positions: &'t [usize],
 }
 
 impl<'t> Launch<'t> {
     /// The arguments that change.
     fn arguments(&self) -> Vec<Node<'t>> {
-        let all = self
-            .call
-            .field(Field::Arguments)
-            .map(children)
-            .unwrap_or_default();
-        self.positions
-            .iter()
+        let all = &self.launch.arguments;
+        let positions = self.positions.iter();
+        positions
             .filter_map(|&position| all.get(position).copied())
             .collect()
     }
-}
-
-/// The launch that a mention of a kernel's name is.
-fn launch(name: Node) -> Option<Node> {
-    let mut function = name;
-    while matches!(
-        function.parent()?.kind(),
-        Kind::TemplateFunction | Kind::QualifiedIdentifier
-    ) {
-        function = function.parent()?;
-    }
-    let call = CallExpression::cast(function.parent()?)?;
-    (call.launch().is_some() && call.function() == Some(function)).then_some(call.node())
-}
-
-/// The block or function in which the variable that a name means is declared.
-fn scope_of<'t>(parsed: &Parsed, name: Node<'t>, of: &str) -> Option<Node<'t>> {
-    let mut at = name;
-    while let Some(parent) = at.parent() {
-        match parent.kind() {
-            Kind::CompoundStatement if declaration_in(parsed, parent, of).is_some() => {
-                return Some(parent);
-            }
-            Kind::FunctionDefinition => return Some(parent),
-            _ => {}
-        }
-        at = parent;
-    }
-    None
-}
-
-/// The declaration of a variable right in a block.
-fn declaration_in<'t>(parsed: &Parsed, block: Node<'t>, name: &str) -> Option<Node<'t>> {
-    children(block)
-        .into_iter()
-        .filter(|child| child.kind() == Kind::Declaration)
-        .find(|declaration| {
-            declaration
-                .fields(Field::Declarator)
-                .filter_map(declared_name)
-                .any(|declared| text(parsed, declared) == name)
-        })
 }
 
 /// Which of the helpers are called.
@@ -172,7 +87,7 @@ struct Needed {
 
 /// Changes to host code as far as they have come.
 struct Follow<'a> {
-    parsed: &'a Parsed,
+    code: Semantics<'a>,
     definition: &'a Definition<'a>,
     /// `cuda` or `hip`.
     runtime: &'static str,
@@ -182,15 +97,14 @@ struct Follow<'a> {
 
 impl Follow<'_> {
     /// `None` where some use of some buffer is not one of those that are known.
-    fn all(document: &Document, definition: &Definition, launches: &[Launch]) -> Option<Host> {
-        let parsed = document.parsed();
-        let runtime = match document.language() {
+    fn all(code: Semantics, definition: &Definition, launches: &[Launch]) -> Option<Host> {
+        let runtime = match code.language {
             Language::Cuda => "cuda",
             Language::Hip => "hip",
             Language::OpenCl => return None,
         };
         let mut follow = Follow {
-            parsed,
+            code,
             definition,
             runtime,
             needed: Needed::default(),
@@ -206,25 +120,19 @@ impl Follow<'_> {
             if argument.kind() != Kind::Identifier {
                 return None;
             }
-            let name = text(parsed, argument);
-            let block = scope_of(parsed, argument, name)?;
-            let declaration = declaration_in(parsed, block, name)?;
-            if declarations.contains(&declaration) || block.has_error() {
+            let declared = code.declaration(argument)?;
+            let in_a_block = declared.node.parent()?.kind() == Kind::CompoundStatement;
+            if declarations.contains(&declared.node) || !in_a_block || declared.node.has_error() {
                 return None;
             }
-            declarations.push(declaration);
-            let declared = follow.declaration(declaration, name)?;
-            for used in mentions(parsed, block, name) {
-                if used == declared {
-                    continue;
-                }
-                let declared_again = scope_of(parsed, used, name) != Some(block);
-                if let Some(at) = arguments.iter().position(|argument| *argument == used) {
-                    arguments.remove(at);
-                } else if declared_again {
-                    return None;
-                } else {
-                    follow.call(used)?;
+            declarations.push(declared.node);
+            follow.declaration(declared.node, code.text(argument))?;
+            for used in code.uses(&declared)? {
+                match arguments.iter().position(|argument| *argument == used) {
+                    Some(at) => {
+                        arguments.remove(at);
+                    }
+                    None => follow.call(used)?,
                 }
             }
             if arguments.first() == Some(&argument) {
@@ -238,8 +146,8 @@ impl Follow<'_> {
         })
     }
 
-    /// `Particle *d = nullptr;` becomes `ParticleArrays d = {};`. The declared name.
-    fn declaration<'t>(&mut self, declaration: Node<'t>, name: &str) -> Option<Node<'t>> {
+    /// `Particle *d = nullptr;` becomes `ParticleArrays d = {};`.
+    fn declaration(&mut self, declaration: Node, name: &str) -> Option<()> {
         let parts = children(declaration);
         let [ty, declarator] = parts[..] else {
             return None;
@@ -247,7 +155,7 @@ impl Follow<'_> {
         let pointer = match declarator.kind() {
             Kind::InitDeclarator => {
                 let value = declarator.field(Field::Value)?;
-                if !matches!(text(self.parsed, value), "nullptr" | "NULL" | "0") {
+                if !matches!(self.code.text(value), "nullptr" | "NULL" | "0") {
                     return None;
                 }
                 declarator.field(Field::Declarator)?
@@ -258,7 +166,7 @@ impl Follow<'_> {
         let plain = pointer.kind() == Kind::PointerDeclarator
             && declared.kind() == Kind::Identifier
             && children(pointer).len() == 1;
-        if !plain || text(self.parsed, ty) != self.definition.name {
+        if !plain || self.code.text(ty) != self.definition.name {
             return None;
         }
         let range = ty.start_byte()..declarator.end_byte();
@@ -266,7 +174,7 @@ impl Follow<'_> {
             range,
             format!("{} {name} = {{}}", self.definition.arrays_name),
         ));
-        Some(declared)
+        Some(())
     }
 
     /// One call of the runtime that a buffer stands in.
@@ -281,16 +189,15 @@ impl Follow<'_> {
         let call = list
             .parent()
             .filter(|call| call.kind() == Kind::CallExpression)?;
-        let function = text(self.parsed, call.field(Field::Function)?);
+        let function = self.code.text(call.field(Field::Function)?);
         let function = function.strip_prefix(self.runtime)?;
         let arguments = children(list);
         let position = arguments.iter().position(|one| *one == argument)?;
-        let name = text(self.parsed, used);
+        let name = self.code.text(used);
         if in_size {
             // Rewritten with the call, where the call is about the buffer itself.
             let own = arguments.iter().any(|one| {
-                *one != argument
-                    && (text(self.parsed, *one) == name || self.is_address_of(*one, name))
+                *one != argument && (self.code.text(*one) == name || self.is_address_of(*one, name))
             });
             return own.then_some(());
         }
@@ -308,12 +215,12 @@ impl Follow<'_> {
                 format!("release_arrays({name})")
             }
             ("Memcpy", 0 | 1, 4) if plain => {
-                let kind = text(self.parsed, arguments[3]).strip_prefix(self.runtime)?;
+                let kind = self.code.text(arguments[3]).strip_prefix(self.runtime)?;
                 let other = arguments[1 - position];
                 if !self.is_host_array(other) {
                     return None;
                 }
-                let other = text(self.parsed, other);
+                let other = self.code.text(other);
                 let count = self.count(arguments[2], name)?;
                 match (kind, position) {
                     ("MemcpyHostToDevice", 0) => {
@@ -342,11 +249,10 @@ impl Follow<'_> {
             };
             at = value;
         }
-        at.kind() == Kind::PointerExpression
-            && text(self.parsed, at).starts_with('&')
+        semantics::is_address(at)
             && at
                 .field(Field::Argument)
-                .is_some_and(|of| text(self.parsed, of) == name)
+                .is_some_and(|of| self.code.text(of) == name)
     }
 
     /// True for an array of the structure on the host: its variable's declaration names the structure.
@@ -356,18 +262,15 @@ impl Follow<'_> {
             .into_iter()
             .find(|node| node.kind() == Kind::Identifier);
         let Some(root) = root else { return false };
-        let name = text(self.parsed, root);
-        let Some(scope) = scope_of(self.parsed, root, name) else {
-            return false;
-        };
-        let declaration = declaration_in(self.parsed, scope, name);
-        let written = text(self.parsed, argument);
+        let name = self.code.text(root);
+        let declared = self.code.declaration(root);
+        let written = self.code.text(argument);
         let shape = argument == root
             || written == format!("{name}.data()")
             || written == format!("&{name}[0]");
         shape
-            && declaration.is_some_and(|declaration| {
-                has_word(text(self.parsed, declaration), self.definition.name)
+            && declared.is_some_and(|declared| {
+                has_word(self.code.text(declared.node), self.definition.name)
             })
     }
 
@@ -380,19 +283,18 @@ impl Follow<'_> {
             format!("sizeof(struct {})", self.definition.name),
         ];
         let is_size = |node: Node| {
-            let written = text(self.parsed, node);
+            let written = self.code.text(node);
             written == one || same.iter().any(|size| size == written)
         };
         let product = || {
             let (left, right) = (bytes.field(Field::Left)?, bytes.field(Field::Right)?);
-            let operator = bytes.field(Field::Operator)?;
-            if bytes.kind() != Kind::BinaryExpression || text(self.parsed, operator) != "*" {
+            if binary(bytes) != Some(BinaryOperator::Multiply) {
                 return None;
             }
             // What is left is the count as its author computed it.
             match (is_size(left), is_size(right)) {
-                (_, true) => Some(text(self.parsed, left).to_owned()),
-                (true, _) => Some(text(self.parsed, right).to_owned()),
+                (_, true) => Some(self.code.text(left).to_owned()),
+                (true, _) => Some(self.code.text(right).to_owned()),
                 _ => None,
             }
         };
@@ -400,7 +302,7 @@ impl Follow<'_> {
             "1".to_owned()
         } else {
             product().unwrap_or_else(|| {
-                let written = text(self.parsed, bytes).replace(&same[0], &one);
+                let written = self.code.text(bytes).replace(&same[0], &one);
                 format!("({written}) / {one}")
             })
         };

@@ -8,15 +8,14 @@
 use std::fmt::Write as _;
 
 use warplens_facts::facts::{Access, Space};
-use warplens_syntax::{Document, Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Hands, children, declared_name, parameters};
+use warplens_syntax::{Document, Field, Kind, Language, Node, has_word};
 
-use crate::fixes::source::{
-    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
-    kernel_node, text, uses,
-};
-use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
 use crate::rules::mem::aos::aos_host::{self, Host};
+use crate::rules::mem::aos::structure::{Converted, Definition};
+use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "mem/aos";
 
@@ -25,9 +24,6 @@ const COSTLY: f64 = 1.05;
 
 /// A kernel that is predicted slower by more than this is.
 const SLOWER: f64 = 1.01;
-
-/// Kernel arguments are at most 4 KiB: a structure of more pointers than this is no argument.
-const MOST_FIELDS: usize = 128;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     // OpenCL passes no structure with pointers to a kernel.
@@ -80,17 +76,17 @@ fn claims(request: &Request<'_>, kernel: &Kernel, access: &Access) -> bool {
 
 fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     let document = request.document;
-    let parsed = document.parsed();
+    let code = Semantics::new(document);
     let access = &kernel.facts.accesses[target];
-    let structure = structure_of(parsed, kernel, &access.array)?;
-    let definition = Definition::find(parsed, structure)?;
+    let structure = structure_of(code, kernel, &access.array)?;
+    let definition = Definition::find(code, structure)?;
     let mut edits = Vec::new();
-    let converted = kernels(document, &definition, &mut edits)?;
-    let own = kernel_node(parsed, kernel.start..kernel.end)?;
+    let converted = kernels(code, &definition, &mut edits)?;
+    let own = code.kernel(kernel.start..kernel.end)?;
     if !converted.iter().any(|one| one.function == own) {
         return None;
     }
-    let host = aos_host::follow(document, &definition, &converted);
+    let host = aos_host::follow(code, &definition, &converted);
     let mut declared = definition.arrays();
     let mut by_hand = None;
     match host {
@@ -115,7 +111,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
         counted(proof.before, unit(access).0, unit(access).1),
         number(proof.after),
         occupancy(kernel.occupancy, proof.occupancy),
-        gain(proof.gain),
+        faster(proof.gain),
     );
     let complete = by_hand.is_none();
     if let Some(lines) = by_hand {
@@ -184,9 +180,9 @@ impl Proof {
                     .all(|(a, b)| {
                         a.op == b.op && a.space == b.space && a.bytes_per_lane == b.bytes_per_lane
                     });
-            let parsed = !kernel_node(copy.parsed(), new.start..new.end)?.has_error();
+            let sound = !Semantics::new(copy).kernel(new.start..new.end)?.has_error();
             let (cost, new_cost) = (old.cost()?, new.cost()?);
-            if !accesses_same || !parsed || !new.launchable || new_cost > cost * SLOWER {
+            if !accesses_same || !sound || !new.launchable || new_cost > cost * SLOWER {
                 return None;
             }
             if old.start == kernel.start {
@@ -210,28 +206,23 @@ impl Proof {
 }
 
 /// The structure that a kernel's parameter points to, as its declaration names it.
-fn structure_of<'t>(parsed: &'t Parsed, kernel: &Kernel, param: &str) -> Option<&'t str> {
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+fn structure_of<'t>(code: Semantics<'t>, kernel: &Kernel, param: &str) -> Option<&'t str> {
+    let function = code.kernel(kernel.start..kernel.end)?;
     parameters(function)?
         .into_iter()
-        .find(|one| name_of(*one).is_some_and(|name| text(parsed, name) == param))
-        .and_then(|one| type_name(parsed, one))
-}
-
-fn parameters(function: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(function)?.field(Field::Parameters)?;
-    Some(children(list))
+        .find(|one| name_of(*one).is_some_and(|name| code.text(name) == param))
+        .and_then(|one| type_name(code, one))
 }
 
 /// `Particle` of `const struct Particle *p`.
-fn type_name<'t>(parsed: &'t Parsed, param: Node) -> Option<&'t str> {
+fn type_name<'t>(code: Semantics<'t>, param: Node) -> Option<&'t str> {
     let ty = param.field(Field::Type)?;
     let name = if ty.kind() == Kind::StructSpecifier {
         ty.field(Field::Name)?
     } else {
         ty
     };
-    (name.kind() == Kind::TypeIdentifier).then(|| text(parsed, name))
+    (name.kind() == Kind::TypeIdentifier).then(|| code.text(name))
 }
 
 /// The name a parameter declares; a prototype may leave it out.
@@ -240,179 +231,13 @@ fn name_of(param: Node) -> Option<Node> {
     (name.kind() == Kind::Identifier).then_some(name)
 }
 
-/// A structure of plain fields, defined in this file.
-pub(crate) struct Definition<'t> {
-    /// Its name.
-    pub(crate) name: &'t str,
-    /// The name of the structure of arrays.
-    pub(crate) arrays_name: String,
-    /// Fields in order: type and name as written.
-    pub(crate) fields: Vec<(&'t str, &'t str)>,
-    /// One past its semicolon.
-    end: usize,
-    /// Of its fields.
-    indent: &'t str,
-    /// How the file writes a pointer: `float* x` or `float *x`.
-    star: &'static str,
-    /// How the file breaks lines.
-    pub(crate) newline: &'static str,
-}
-
-impl<'t> Definition<'t> {
-    /// `None` where it is not in the file, defined twice, or more than plain fields of scalar types.
-    fn find(parsed: &'t Parsed, name: &'t str) -> Option<Definition<'t>> {
-        let mut found = descendants_at_top(parsed.tree.root_node())
-            .into_iter()
-            .filter_map(|node| {
-                let of = |node: Option<Node>| node.is_some_and(|node| text(parsed, node) == name);
-                let structure = match node.kind() {
-                    Kind::StructSpecifier if of(node.field(Field::Name)) => node,
-                    Kind::TypeDefinition => {
-                        let structure = node.field(Field::Type)?;
-                        let aliased =
-                            of(node.field(Field::Declarator)) || of(structure.field(Field::Name));
-                        (aliased && structure.kind() == Kind::StructSpecifier)
-                            .then_some(structure)?
-                    }
-                    _ => return None,
-                };
-                structure
-                    .field(Field::Body)
-                    .map(|body| (node, structure, body))
-            });
-        let (node, structure, body) = found.next()?;
-        let template = node
-            .parent()
-            .is_some_and(|parent| parent.kind() == Kind::TemplateDeclaration);
-        let derived = children(structure)
-            .iter()
-            .any(|child| child.kind() == Kind::BaseClassClause);
-        if found.next().is_some()
-            || template
-            || derived
-            || node.has_error()
-            || in_a_macro(parsed, name)
-        {
-            return None;
-        }
-        let mut fields = Vec::new();
-        for field in children(body) {
-            let ty = field
-                .field(Field::Type)
-                .filter(|_| field.kind() == Kind::FieldDeclaration)?;
-            let ty_text = text(parsed, ty);
-            if !is_scalar(ty, ty_text) {
-                return None;
-            }
-            for child in children(field) {
-                if child != ty && child.kind() != Kind::FieldIdentifier {
-                    return None;
-                }
-                if child.kind() == Kind::FieldIdentifier {
-                    fields.push((ty_text, text(parsed, child)));
-                }
-            }
-        }
-        if fields.is_empty() || fields.len() > MOST_FIELDS {
-            return None;
-        }
-        let mut end = node.end_byte();
-        if node.kind() == Kind::StructSpecifier {
-            let rest = &parsed.text[end..];
-            let gap = rest.len() - rest.trim_start().len();
-            rest.trim_start().starts_with(';').then_some(())?;
-            end += gap + 1;
-        }
-        let first = children(body).first()?.start_byte();
-        let line = &parsed.text[..first];
-        let indent = line
-            .rsplit('\n')
-            .next()
-            .filter(|indent| indent.trim().is_empty())
-            .unwrap_or("  ");
-        let arrays_name = ["Arrays", "Soa", "Fields"]
-            .iter()
-            .map(|suffix| format!("{name}{suffix}"))
-            .find(|free| !has_word(&parsed.text, free))?;
-        let newline = if parsed.text.contains("\r\n") {
-            "\r\n"
-        } else {
-            "\n"
-        };
-        let star = if parsed.text.contains(&format!("{name}* ")) {
-            "* "
-        } else {
-            " *"
-        };
-        Some(Definition {
-            name,
-            arrays_name,
-            fields,
-            end,
-            indent,
-            star,
-            newline,
-        })
-    }
-
-    /// The structure of arrays, as it stands behind the structure.
-    fn arrays(&self) -> String {
-        let newline = self.newline;
-        let mut written = format!("{newline}{newline}struct {} {{", self.arrays_name);
-        for (ty, name) in &self.fields {
-            let _ = write!(written, "{newline}{}{ty}{}{name};", self.indent, self.star);
-        }
-        let _ = write!(written, "{newline}}};");
-        written
-    }
-}
-
-/// Types that lie in memory as one element: an array of them is what a structure of arrays has.
-fn is_scalar(ty: Node, written: &str) -> bool {
-    match ty.kind() {
-        Kind::PrimitiveType => written != "void",
-        Kind::SizedTypeSpecifier => true,
-        Kind::TypeIdentifier => matches!(
-            written,
-            "uint"
-                | "ushort"
-                | "uchar"
-                | "ulong"
-                | "half"
-                | "__half"
-                | "size_t"
-                | "ptrdiff_t"
-                | "int8_t"
-                | "int16_t"
-                | "int32_t"
-                | "int64_t"
-                | "uint8_t"
-                | "uint16_t"
-                | "uint32_t"
-                | "uint64_t"
-        ),
-        _ => false,
-    }
-}
-
-/// A kernel that takes the structure of arrays from now on.
-pub(crate) struct Converted<'t> {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its definition.
-    pub(crate) function: Node<'t>,
-    /// Positions of the parameters that change.
-    pub(crate) positions: Vec<usize>,
-}
-
 /// Changes every kernel of the file that takes a pointer to the structure; `None` where one cannot be.
 fn kernels<'t>(
-    document: &'t Document,
+    code: Semantics<'t>,
     definition: &Definition,
     edits: &mut Vec<Edit>,
 ) -> Option<Vec<Converted<'t>>> {
-    let parsed = document.parsed();
-    let top = descendants_at_top(parsed.tree.root_node());
+    let top = code.top_level();
     let is_kernel = |node: &Node| {
         node.children()
             .any(|child| child.kind() == Kind::CudaGlobal)
@@ -424,11 +249,11 @@ fn kernels<'t>(
     {
         let mut positions = Vec::new();
         for (position, param) in parameters(*function)?.into_iter().enumerate() {
-            if type_name(parsed, param) != Some(definition.name) || by_value(param) {
+            if type_name(code, param) != Some(definition.name) || by_value(param) {
                 continue;
             }
-            edits.push(parameter(parsed, param, definition)?);
-            accesses(document, *function, param, definition, edits)?;
+            edits.push(parameter(code, param, definition)?);
+            accesses(code, param, definition, edits)?;
             positions.push(position);
         }
         if positions.is_empty() {
@@ -437,21 +262,17 @@ fn kernels<'t>(
         if function.has_error() {
             return None;
         }
-        let name = function_declarator(*function)?.field(Field::Declarator)?;
         converted.push(Converted {
-            name: text(parsed, name).to_owned(),
+            name: code.function_name(*function)?.to_owned(),
             function: *function,
             positions,
         });
     }
     // What declares or instantiates them must say the same.
     for node in top {
-        let declares = match node.kind() {
-            Kind::Declaration | Kind::TemplateInstantiation => function_declarator(node),
-            _ => None,
-        };
-        let name = declares.and_then(|declarator| declarator.field(Field::Declarator));
-        let Some(name) = name.map(|name| text(parsed, name)) else {
+        let declares = matches!(node.kind(), Kind::Declaration | Kind::TemplateInstantiation);
+        let name = declares.then(|| code.function_name(node)).flatten();
+        let Some(name) = name else {
             continue;
         };
         let plain = name.split('<').next().unwrap_or(name);
@@ -461,8 +282,8 @@ fn kernels<'t>(
         let params = parameters(node)?;
         for &position in &of.positions {
             let param = *params.get(position)?;
-            if type_name(parsed, param) == Some(definition.name) {
-                edits.push(parameter(parsed, param, definition)?);
+            if type_name(code, param) == Some(definition.name) {
+                edits.push(parameter(code, param, definition)?);
             } else {
                 return None;
             }
@@ -479,7 +300,7 @@ fn by_value(param: Node) -> bool {
 }
 
 /// `const Particle *__restrict__ p` becomes `const ParticleArrays p`.
-fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Edit> {
+fn parameter(code: Semantics, param: Node, definition: &Definition) -> Option<Edit> {
     let ty = param.field(Field::Type)?;
     let declarator = param.field(Field::Declarator)?;
     let one_star = matches!(
@@ -489,12 +310,12 @@ fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Ed
         .field(Field::Declarator)
         .is_none_or(|inner| inner.kind() == Kind::Identifier)
         && declarator.field(Field::Size).is_none();
-    let volatile = has_word(text(parsed, param), "volatile");
+    let volatile = has_word(code.text(param), "volatile");
     if param.kind() != Kind::ParameterDeclaration || !one_star || volatile {
         return None;
     }
     let name = name_of(param)
-        .map(|name| format!(" {}", text(parsed, name)))
+        .map(|name| format!(" {}", code.text(name)))
         .unwrap_or_default();
     Some((
         ty.start_byte()..declarator.end_byte(),
@@ -504,19 +325,17 @@ fn parameter(parsed: &Parsed, param: Node, definition: &Definition) -> Option<Ed
 
 /// Every `p[i].x` becomes `p.x[i]`; `None` where the parameter is used in any other way.
 fn accesses(
-    document: &Document,
-    function: Node,
+    code: Semantics,
     param: Node,
     definition: &Definition,
     edits: &mut Vec<Edit>,
 ) -> Option<()> {
-    let parsed = document.parsed();
     let name = name_of(param)?;
-    let name_text = text(parsed, name);
-    if in_a_macro(parsed, name_text) {
+    let name_text = code.text(name);
+    if code.in_a_macro(name_text) {
         return None;
     }
-    for used in uses(parsed, function, name_text, name)? {
+    for used in code.uses(&code.declaration(name)?)? {
         let outer = used.parent()?;
         let access = match outer.kind() {
             Kind::SubscriptExpression if outer.field(Field::Argument) == Some(used) => {
@@ -530,16 +349,13 @@ fn accesses(
         let known = definition
             .fields
             .iter()
-            .any(|(_, name)| *name == text(parsed, field));
-        if access.kind() != Kind::FieldExpression
-            || !known
-            || hands(document, access) != Hands::Value
-        {
+            .any(|(_, name)| *name == code.text(field));
+        if access.kind() != Kind::FieldExpression || !known || code.hands(access) != Hands::Value {
             return None;
         }
         if access == outer {
             // p->x is p[0].x
-            if access.field(Field::Argument) != Some(used) || text(parsed, operator) != "->" {
+            if access.field(Field::Argument) != Some(used) || code.text(operator) != "->" {
                 return None;
             }
             edits.push((operator.byte_range(), ".".to_owned()));
@@ -550,34 +366,14 @@ fn accesses(
             .field(Field::Indices)
             .or_else(|| outer.field(Field::Index))?;
         let one = indices.kind() != Kind::SubscriptArgumentList || children(indices).len() == 1;
-        if access.field(Field::Argument) != Some(outer) || text(parsed, operator) != "." || !one {
+        if access.field(Field::Argument) != Some(outer) || code.text(operator) != "." || !one {
             return None;
         }
         edits.push((
             used.end_byte()..used.end_byte(),
-            format!(".{}", text(parsed, field)),
+            format!(".{}", code.text(field)),
         ));
         edits.push((outer.end_byte()..access.end_byte(), String::new()));
     }
     Some(())
-}
-
-/// 1-based lines of bytes, each once, in order.
-pub(crate) fn lines(parsed: &Parsed, bytes: impl IntoIterator<Item = usize>) -> Vec<usize> {
-    let mut lines: Vec<usize> = bytes
-        .into_iter()
-        .map(|byte| parsed.text[..byte].matches('\n').count() + 1)
-        .collect();
-    lines.sort_unstable();
-    lines.dedup();
-    lines
-}
-
-/// Identifiers of this name.
-pub(crate) fn mentions<'t>(parsed: &'t Parsed, within: Node<'t>, name: &str) -> Vec<Node<'t>> {
-    within
-        .descendants()
-        .into_iter()
-        .filter(|node| node.kind() == Kind::Identifier && text(parsed, *node) == name)
-        .collect()
 }

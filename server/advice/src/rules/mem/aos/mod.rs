@@ -2,6 +2,7 @@
 
 pub(crate) mod aos_host;
 pub(crate) mod aos_to_soa;
+mod structure;
 pub(crate) mod whole_structure;
 
 use crate::rule::{Look, Rule, State};

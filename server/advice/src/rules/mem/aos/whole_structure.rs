@@ -6,18 +6,16 @@
 use std::ops::Range;
 
 use warplens_facts::facts::Op;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::semantics::{children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::lanes::Lanes;
-use crate::fixes::launches::launches;
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
-    is_always_evaluated, kernel_node, new_name, only_subscript, text,
-};
-use crate::fixes::wording::{gain, occupancy};
+use crate::fixes::source::{indent, is_always_evaluated, is_target, new_name, only_subscript};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::rules::mem::narrow_access::widen::{changes_nothing, vector_of};
+use crate::wording::{faster, occupancy};
 
 const RULE: &str = "mem/aos";
 
@@ -32,29 +30,30 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     if request.document.language() == Language::OpenCl {
         return Vec::new();
     }
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let access = kernel.facts.accesses.get(finding.access?)?;
         (access.op == Op::Load).then(|| fix(request, kernel, place))?
     })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let plan = Plan::new(request, function, place)?;
-    let definition = Definition::new(parsed, plan.structure)?;
+    let definition = Definition::new(code, plan.structure)?;
     let mut edits = plan.edits();
     edits.push(definition.edit(request.document.language() == Language::Cuda));
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    if count(&after) >= count(kernel) || after.facts.accesses.len() >= kernel.facts.accesses.len() {
+    if after.count(RULE) >= kernel.count(RULE)
+        || after.facts.accesses.len() >= kernel.facts.accesses.len()
+    {
         return None;
     }
-    let seen = launches(parsed, &kernel.facts.name);
-    let complete = !seen.elsewhere && !seen.seen.is_empty();
+    let seen = code.launches(&kernel.facts.name);
+    let complete = seen.elsewhere.is_empty() && !seen.seen.is_empty();
     let condition = if complete {
         String::new()
     } else {
@@ -71,7 +70,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
             definition.bytes,
             plan.fields,
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -82,7 +81,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
 
 /// What there is to edit in the kernel.
 struct Plan<'t> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     function: Node<'t>,
     array: &'t str,
     structure: &'t str,
@@ -98,9 +97,9 @@ struct Plan<'t> {
 
 impl<'t> Plan<'t> {
     fn new(request: &Request<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Plan<'t>> {
-        let parsed = request.document.parsed();
+        let code = request.code();
         let opencl = request.document.language() == Language::OpenCl;
-        let lanes = Lanes::new(request.document, function)?;
+        let lanes = Lanes::new(code, function)?;
         let mut field = function.descendant_for_byte_range(place.start, place.end)?;
         while field.kind() != Kind::FieldExpression {
             field = field
@@ -109,8 +108,8 @@ impl<'t> Plan<'t> {
         }
         let of = field.field(Field::Argument)?;
         let base = of.field(Field::Argument)?;
-        let array = text(parsed, base);
-        let element = text(parsed, of);
+        let array = code.text(base);
+        let element = code.text(of);
         let index = only_subscript(of)?;
         let plain = of.kind() == Kind::SubscriptExpression
             && base.kind() == Kind::Identifier
@@ -129,19 +128,19 @@ impl<'t> Plan<'t> {
             .find(|one| {
                 one.field(Field::Declarator)
                     .and_then(declared_name)
-                    .is_some_and(|name| text(parsed, name) == array)
+                    .is_some_and(|name| code.text(name) == array)
             })?;
-        let declared = text(parsed, parameter);
-        let structure = declared_type(parsed, function, array)?;
+        let declared = code.text(parameter);
+        let structure = code.written_element(function, array)?;
         let structure = structure
             .strip_prefix("struct ")
             .unwrap_or(structure)
             .trim();
         if !plain
             || has_word(declared, "volatile")
-            || in_a_macro(parsed, array)
+            || code.in_a_macro(array)
             || lanes.is_changed(array)
-            || in_a_macro(parsed, structure)
+            || code.in_a_macro(structure)
         {
             return None;
         }
@@ -164,13 +163,12 @@ impl<'t> Plan<'t> {
             .descendants()
             .into_iter()
             .filter(|node| node.kind() == Kind::Identifier)
-            .map(|node| text(parsed, node))
+            .map(|node| code.text(node))
             .collect();
         let is_element = |node: &Node<'t>| {
             node.kind() == Kind::FieldExpression
                 && node.field(Field::Argument).is_some_and(|argument| {
-                    argument.kind() == Kind::SubscriptExpression
-                        && text(parsed, argument) == element
+                    argument.kind() == Kind::SubscriptExpression && code.text(argument) == element
                 })
         };
         // From the first statement that takes a field for sure, until something may change the structure or its index.
@@ -184,19 +182,19 @@ impl<'t> Plan<'t> {
             if first.is_none() && !starts {
                 continue;
             }
-            if moves(parsed, one, &names) || taken.iter().any(|node| is_target(*node)) {
+            if moves(code, one, &names) || taken.iter().any(|node| is_target(*node)) {
                 if first.is_some() {
                     break;
                 }
                 return None;
             }
-            let quiet = constant || changes_nothing(parsed, one, opencl);
+            let quiet = constant || changes_nothing(code, one, opencl);
             let at_end = one.kind() == Kind::ExpressionStatement
                 && one.named_child(0).is_some_and(|assignment| {
                     assignment.kind() == Kind::AssignmentExpression
                         && children(assignment)
                             .into_iter()
-                            .all(|part| changes_nothing(parsed, part, opencl))
+                            .all(|part| changes_nothing(code, part, opencl))
                 });
             let leaves = one.kind() == Kind::ReturnStatement && taken.len() == 1;
             if !quiet && !at_end && !leaves {
@@ -204,7 +202,7 @@ impl<'t> Plan<'t> {
             }
             first.get_or_insert(one);
             for node in taken {
-                fields.push(text(parsed, node.field(Field::Field)?));
+                fields.push(code.text(node.field(Field::Field)?));
                 uses.push(node.field(Field::Argument)?.byte_range());
             }
             if !quiet {
@@ -215,11 +213,11 @@ impl<'t> Plan<'t> {
         fields.dedup();
         let first = first?;
         let at = first.start_byte();
-        let line = parsed.text[..at].rfind('\n').map_or(0, |end| end + 1);
-        let own_line = parsed.text[line..at].trim().is_empty();
+        let line = code.source[..at].rfind('\n').map_or(0, |end| end + 1);
+        let own_line = code.source[line..at].trim().is_empty();
         let asked = uses.iter().any(|range| *range == of.byte_range());
         (own_line && asked && fields.len() >= 2).then_some(Plan {
-            parsed,
+            code,
             function,
             array,
             structure,
@@ -231,15 +229,15 @@ impl<'t> Plan<'t> {
     }
 
     fn edits(&self) -> Vec<Edit> {
-        let parsed = self.parsed;
+        let code = self.code;
         let at = self.first.start_byte();
-        let margin = indent(&parsed.text, at);
-        let newline = if parsed.text.contains("\r\n") {
+        let margin = indent(code.source, at);
+        let newline = if code.source.contains("\r\n") {
             "\r\n"
         } else {
             "\n"
         };
-        let name = new_name(parsed, self.function, &format!("{}_whole", self.array));
+        let name = new_name(code, self.function, &format!("{}_whole", self.array));
         let mut edits: Vec<Edit> = self
             .uses
             .iter()
@@ -257,7 +255,7 @@ impl<'t> Plan<'t> {
 }
 
 /// True where a statement gives one of these variables a value, or declares it.
-fn moves(parsed: &Parsed, statement: Node, names: &[&str]) -> bool {
+fn moves(code: Semantics, statement: Node, names: &[&str]) -> bool {
     statement.descendants().into_iter().any(|node| {
         let changed = match node.kind() {
             Kind::AssignmentExpression => node.field(Field::Left),
@@ -265,16 +263,7 @@ fn moves(parsed: &Parsed, statement: Node, names: &[&str]) -> bool {
             Kind::InitDeclarator => node.field(Field::Declarator).and_then(declared_name),
             _ => None,
         };
-        changed.is_some_and(|of| names.contains(&text(parsed, of)))
-    })
-}
-
-/// True where a field is what is changed, or its address is taken.
-fn is_target(field: Node) -> bool {
-    field.parent().is_some_and(|parent| match parent.kind() {
-        Kind::AssignmentExpression => parent.field(Field::Left) == Some(field),
-        Kind::UpdateExpression | Kind::PointerExpression => true,
-        _ => false,
+        changed.is_some_and(|of| names.contains(&code.text(of)))
     })
 }
 
@@ -287,25 +276,23 @@ struct Definition {
 
 impl Definition {
     /// `None` where the file does not show that nothing else depends on its alignment.
-    fn new(parsed: &Parsed, name: &str) -> Option<Definition> {
-        let all = parsed.tree.root_node().descendants();
+    fn new(code: Semantics, name: &str) -> Option<Definition> {
+        let all = code.root.descendants();
         let mut found = all.iter().copied().filter(|node| {
             node.kind() == Kind::StructSpecifier
                 && node.field(Field::Body).is_some()
-                && is_called(parsed, *node, name)
+                && is_called(code, *node, name)
         });
         let (Some(definition), None) = (found.next(), found.next()) else {
             return None;
         };
         let body = definition.field(Field::Body)?;
-        let head = &parsed.text[definition.start_byte()..body.start_byte()];
-        let after = definition
-            .parent()
-            .map_or("", |parent| text(parsed, parent));
+        let head = &code.source[definition.start_byte()..body.start_byte()];
+        let after = definition.parent().map_or("", |parent| code.text(parent));
         let special = [":", "align", "attribute", "packed", "<"];
         if special.iter().any(|word| head.contains(word))
             || after.contains("__attribute__")
-            || parsed.text.contains("pragma pack")
+            || code.source.contains("pragma pack")
         {
             return None;
         }
@@ -319,7 +306,7 @@ impl Definition {
                     .all(|one| one.kind() == Kind::FieldIdentifier)
                 && member.field(Field::DefaultValue).is_none();
             plain.then_some(())?;
-            let ty = text(parsed, member.field(Field::Type)?);
+            let ty = code.text(member.field(Field::Type)?);
             types.extend(declarators.iter().map(|_| ty));
         }
         let (_, size) = vector_of(types.first()?)?;
@@ -330,27 +317,27 @@ impl Definition {
         }
         // A part of something else, or what some bytes are taken for.
         let elsewhere = all.iter().any(|node| match node.kind() {
-            Kind::FieldDeclaration => has_word(text(parsed, *node), name),
+            Kind::FieldDeclaration => has_word(code.text(*node), name),
             Kind::BaseClassClause | Kind::AlignofExpression | Kind::OffsetofExpression => {
-                has_word(text(parsed, *node), name)
+                has_word(code.text(*node), name)
             }
             Kind::CastExpression => {
-                let ty = node.field(Field::Type).map(|ty| text(parsed, ty));
+                let ty = node.field(Field::Type).map(|ty| code.text(ty));
                 ty.is_some_and(|ty| has_word(ty, name) && ty.contains('*'))
                     && !node
                         .field(Field::Value)
-                        .is_some_and(|value| allocates(parsed, value))
+                        .is_some_and(|value| allocates(code, value))
             }
             Kind::TemplateArgumentList => {
-                let of = node.parent().map(|parent| text(parsed, parent));
-                let written = text(parsed, *node);
+                let of = node.parent().map(|parent| code.text(parent));
+                let written = code.text(*node);
                 has_word(written, name)
                     && written.contains('*')
                     && of.is_some_and(|of| of.contains("_cast"))
             }
             _ => false,
         });
-        (!elsewhere && !in_a_macro(parsed, name)).then(|| Definition {
+        (!elsewhere && !code.in_a_macro(name)).then(|| Definition {
             at: definition.start_byte() + "struct".len(),
             bytes,
         })
@@ -363,21 +350,21 @@ impl Definition {
 }
 
 /// True for `struct P {…}` and `typedef struct {…} P;`.
-fn is_called(parsed: &Parsed, definition: Node, name: &str) -> bool {
+fn is_called(code: Semantics, definition: Node, name: &str) -> bool {
     let own = definition.field(Field::Name);
-    let tagged = own.is_some_and(|own| text(parsed, own) == name);
+    let tagged = own.is_some_and(|own| code.text(own) == name);
     tagged
         || definition.parent().is_some_and(|parent| {
             parent.kind() == Kind::TypeDefinition
                 && parent
                     .field(Field::Declarator)
-                    .is_some_and(|one| text(parsed, one) == name)
+                    .is_some_and(|one| code.text(one) == name)
         })
 }
 
-fn allocates(parsed: &Parsed, value: Node) -> bool {
+fn allocates(code: Semantics, value: Node) -> bool {
     value.kind() == Kind::CallExpression
         && value
             .field(Field::Function)
-            .is_some_and(|callee| ALLOCATE.contains(&text(parsed, callee)))
+            .is_some_and(|callee| ALLOCATE.contains(&code.text(callee)))
 }

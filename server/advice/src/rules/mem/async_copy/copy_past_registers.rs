@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use crate::Finding;
 use warplens_facts::facts::{Op, Space};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::Declaration;
 use warplens_ir::{Function, known_function};
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_syntax::{AssignOperator, Field, Kind, Language, Node, assigned, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{declared_type, in_a_macro, indent, kernel_node, text};
-use crate::fixes::wording::{counted, gain};
+use crate::fixes::source::indent;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{counted, faster};
 
 const RULE: &str = "mem/async-copy";
 const BARRIER: &str = "__syncthreads";
@@ -24,9 +26,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     if request.document.language() != Language::Cuda {
         return Vec::new();
     }
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -35,11 +35,11 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    let own = text(parsed, function);
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
+    let own = code.text(function);
     // A file of HIP may have the ending of CUDA's.
-    let hip = HIP.iter().any(|word| parsed.text.contains(word));
+    let hip = HIP.iter().any(|word| code.source.contains(word));
     if hip || function.has_error() || PIPELINES.iter().any(|word| own.contains(word)) {
         return None;
     }
@@ -48,18 +48,18 @@ fn fix(
         .collect();
     let copies: Vec<Copy> = places
         .iter()
-        .filter_map(|place| copy(parsed, function, place))
+        .filter_map(|place| copy(code, function, place))
         .collect();
     let mut barriers: Vec<Node> = Vec::new();
     let mut edits: Vec<Edit> = Vec::new();
     for copy in &copies {
-        let Some(barrier) = waited_for(parsed, kernel, function, copy) else {
+        let Some(barrier) = waited_for(code, kernel, function, copy) else {
             continue;
         };
         if !barriers.contains(&barrier) {
             barriers.push(barrier);
         }
-        let (to, from) = (text(parsed, copy.to), text(parsed, copy.from));
+        let (to, from) = (code.text(copy.to), code.text(copy.from));
         edits.push((
             copy.assignment.byte_range(),
             format!("__pipeline_memcpy_async(&{to}, &{from}, sizeof({to}))"),
@@ -71,8 +71,8 @@ fn fix(
     }
     for barrier in barriers {
         let at = barrier.start_byte();
-        let margin = indent(&parsed.text, at);
-        let alone = parsed.text[..at].ends_with(&format!("\n{margin}"));
+        let margin = indent(code.source, at);
+        let alone = code.source[..at].ends_with(&format!("\n{margin}"));
         let between = if alone {
             format!("\n{margin}")
         } else {
@@ -83,23 +83,21 @@ fn fix(
             format!("__pipeline_commit();{between}__pipeline_wait_prior(0);{between}"),
         ));
     }
-    if !parsed.text.contains(HEADER) {
-        let at = behind_includes(parsed, kernel.start);
+    if !code.source.contains(HEADER) {
+        let at = behind_includes(code, kernel.start);
         edits.push((at..at, format!("#include <{HEADER}>\n")));
     }
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
-    let after = proof.after();
-    let same = |one: &Finding| one.rule == RULE && one.message == finding.message;
-    if after.findings.iter().any(same) {
+    if proof.after().has_finding(finding) {
         return None;
     }
     Some(Fix {
         title: format!(
             "Copy past the registers: {} by `__pipeline_memcpy_async`, {}",
             counted(made as f64, "copy", "copies"),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -118,32 +116,26 @@ struct Copy<'t> {
     tile: &'t str,
 }
 
-fn copy<'t>(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Option<Copy<'t>> {
-    let mut assignment = function.descendant_for_byte_range(place.start, place.end)?;
-    while assignment.kind() != Kind::AssignmentExpression {
-        assignment = assignment
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
-    }
+fn copy<'t>(code: Semantics<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Copy<'t>> {
+    let assignment = code.node_of_kind(Kind::AssignmentExpression, place)?;
     let statement = assignment
         .parent()
         .filter(|parent| parent.kind() == Kind::ExpressionStatement)?;
-    let operator = assignment.field(Field::Operator)?;
     let to = assignment.field(Field::Left)?;
     let from = assignment.field(Field::Right)?;
     let element = |node: Node| node.kind() == Kind::SubscriptExpression;
-    if text(parsed, operator) != "=" || !element(to) || !element(from) {
+    if assigned(assignment) != Some(AssignOperator::Plain) || !element(to) || !element(from) {
         return None;
     }
     let mut array = to;
     while array.kind() == Kind::SubscriptExpression {
         array = array.field(Field::Argument)?;
     }
-    let tile = text(parsed, array);
-    if array.kind() != Kind::Identifier || in_a_macro(parsed, tile) || changes(parsed, assignment) {
+    let tile = code.text(array);
+    if array.kind() != Kind::Identifier || code.in_a_macro(tile) || changes(code, assignment) {
         return None;
     }
-    hangs_on_no_template(parsed, function, tile).then_some(Copy {
+    depends_on_no_template(code, function, tile).then_some(Copy {
         statement,
         assignment,
         to,
@@ -153,19 +145,19 @@ fn copy<'t>(parsed: &'t Parsed, function: Node<'t>, place: &Range<usize>) -> Opt
 }
 
 /// True where evaluating a subscript changes something: it is written twice.
-fn changes(parsed: &Parsed, assignment: Node) -> bool {
+fn changes(code: Semantics, assignment: Node) -> bool {
     assignment.descendants().into_iter().any(|node| {
         node != assignment
             && matches!(
                 node.kind(),
                 Kind::AssignmentExpression | Kind::UpdateExpression | Kind::CallExpression
             )
-            && !text(parsed, node).is_empty()
+            && !code.text(node).is_empty()
     })
 }
 
 /// True where the element is the same size whatever the kernel's template is given.
-fn hangs_on_no_template(parsed: &Parsed, function: Node, tile: &str) -> bool {
+fn depends_on_no_template(code: Semantics, function: Node, tile: &str) -> bool {
     let Some(template) = function
         .parent()
         .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
@@ -176,26 +168,15 @@ fn hangs_on_no_template(parsed: &Parsed, function: Node, tile: &str) -> bool {
     let Some(parameters) = parameters else {
         return false;
     };
-    declared_element(parsed, function, tile)
-        .is_some_and(|element| !has_word(text(parsed, parameters), element))
-}
-
-/// The type of a shared array's elements as it is written.
-fn declared_element<'t>(parsed: &'t Parsed, function: Node<'t>, tile: &str) -> Option<&'t str> {
-    if let Some(found) = declared_type(parsed, function, tile) {
-        return Some(found);
-    }
-    let declarations = function.descendants().into_iter();
-    let mut declaring = declarations
-        .filter(|node| node.kind() == Kind::Declaration && has_word(text(parsed, *node), tile));
-    let ty = declaring.next()?.field(Field::Type)?;
-    Some(text(parsed, ty))
+    let declared = code.declared(function, tile);
+    let element = declared.and_then(Declaration::ty);
+    element.is_some_and(|element| !has_word(code.text(parameters), code.text(element)))
 }
 
 /// The barrier behind a copy at which the block waits for it, where nothing in between needs what is copied, changes
 /// what it is copied from, or leads past the barrier.
 fn waited_for<'t>(
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     kernel: &Kernel<'_>,
     function: Node<'t>,
     copy: &Copy<'t>,
@@ -207,7 +188,7 @@ fn waited_for<'t>(
         // The sides of an `if` are no list: what stands beside is another side.
         if at.parent()?.kind() == Kind::CompoundStatement {
             while let Some(sibling) = next.next_named_sibling() {
-                if is_barrier(parsed, sibling) {
+                if is_barrier(code, sibling) {
                     break 'found sibling;
                 }
                 next = sibling;
@@ -232,20 +213,17 @@ fn waited_for<'t>(
         .descendants()
         .into_iter()
         .filter(|node| stretch.start <= node.start_byte() && node.end_byte() <= stretch.end)
-        .all(|node| harmless(parsed, node, copy.tile));
+        .all(|node| harmless(code, node, copy.tile));
     (!meets && harmless).then_some(barrier)
 }
 
-fn is_barrier(parsed: &Parsed, statement: Node) -> bool {
+fn is_barrier(code: Semantics, statement: Node) -> bool {
     statement.kind() == Kind::ExpressionStatement
-        && text(parsed, statement)
-            .split_whitespace()
-            .collect::<String>()
-            == format!("{BARRIER}();")
+        && code.text(statement).split_whitespace().collect::<String>() == format!("{BARRIER}();")
 }
 
 /// True for what may stand between a copy into `tile` and the barrier.
-fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
+fn harmless(code: Semantics, node: Node, tile: &str) -> bool {
     match node.kind() {
         Kind::ReturnStatement
         | Kind::BreakStatement
@@ -256,10 +234,10 @@ fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
         | Kind::LambdaExpression => false,
         Kind::CallExpression => {
             let name = node.field(Field::Function);
-            let name = name.map_or("", |name| text(parsed, name));
+            let name = name.map_or("", |name| code.text(name));
             matches!(known_function(name, false), Some(Function::Math(..)))
         }
-        Kind::Identifier if text(parsed, node) == tile => {
+        Kind::Identifier if code.text(node) == tile => {
             let mut place = node;
             while let Some(parent) = place.parent().filter(|parent| {
                 parent.kind() == Kind::SubscriptExpression
@@ -270,9 +248,7 @@ fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
             place.parent().is_some_and(|parent| {
                 parent.kind() == Kind::AssignmentExpression
                     && parent.field(Field::Left) == Some(place)
-                    && parent
-                        .field(Field::Operator)
-                        .is_some_and(|operator| text(parsed, operator) == "=")
+                    && assigned(parent) == Some(AssignOperator::Plain)
             })
         }
         _ => true,
@@ -280,8 +256,8 @@ fn harmless(parsed: &Parsed, node: Node, tile: &str) -> bool {
 }
 
 /// Behind the last header that the file includes in front of the kernel, else its beginning.
-fn behind_includes(parsed: &Parsed, kernel: usize) -> usize {
-    let root = parsed.tree.root_node();
+fn behind_includes(code: Semantics, kernel: usize) -> usize {
+    let root = code.root;
     let last = root
         .children()
         .filter(|node| node.kind() == Kind::PreprocInclude && node.end_byte() <= kernel)
@@ -289,6 +265,6 @@ fn behind_includes(parsed: &Parsed, kernel: usize) -> usize {
     let Some(last) = last else {
         return 0;
     };
-    let line = &parsed.text[last.start_byte()..];
+    let line = &code.source[last.start_byte()..];
     last.start_byte() + line.find('\n').map_or(line.len(), |end| end + 1)
 }

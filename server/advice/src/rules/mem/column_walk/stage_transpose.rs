@@ -9,17 +9,18 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use warplens_facts::facts::{Op, Pattern, Source, Space};
-use warplens_syntax::{Field, Kind, Node, Parsed, has_word};
+use warplens_hir::semantics::{Declaration, children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Field, Kind, Node, assigned, binary, has_word,
+};
 
 use crate::fixes::lanes::{Lanes, Local, is_integer};
-use crate::fixes::launches::launches;
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
-    is_always_evaluated, kernel_node, only_subscript, text,
-};
-use crate::fixes::wording::{counted, gain, number, occupancy};
+use crate::fixes::source::{indent, is_always_evaluated, only_subscript};
+use crate::fixes::ways::{Way, exits, is_own_line, is_plain, is_store, way_to};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "mem/column-walk";
 
@@ -29,7 +30,7 @@ const WORTH: f64 = 1.02;
 const SIDES: [u64; 3] = [8, 16, 32];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         fix(request, kernel, finding.access?, place)
     })
 }
@@ -40,7 +41,7 @@ fn fix(
     index: usize,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
+    let code = request.code();
     let access = kernel.facts.accesses.get(index)?;
     let side = square(kernel)?;
     let rows = |of: &&warplens_facts::facts::Access| {
@@ -49,21 +50,20 @@ fn fix(
     if access.space != Space::Global || !kernel.facts.accesses.iter().any(|of| rows(&of)) {
         return None;
     }
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let function = code.kernel(kernel.start..kernel.end)?;
     let plan = Plan::new(request, function, place, side)?;
     let edits = in_order(match access.op {
         Op::Store => plan.store()?,
         Op::Load => plan.load()?,
         Op::Atomic => return None,
     })?;
-    let seen = launches(parsed, &kernel.facts.name);
-    if seen.elsewhere {
+    let seen = code.launches(&kernel.facts.name);
+    if !seen.elsewhere.is_empty() {
         return None;
     }
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
     let same = |of: &&warplens_facts::facts::Access| {
         of.array == access.array && of.op == access.op && of.space == Space::Global
     };
@@ -77,7 +77,7 @@ fn fix(
             .filter_map(|of| of.transactions_per_request)
             .fold(0.0, f64::max),
     );
-    if count(&after) >= count(kernel) || now >= before {
+    if after.count(RULE) >= kernel.count(RULE) || now >= before {
         return None;
     }
     let said = kernel.facts.launch.block_source == Source::Attribute || !seen.seen.is_empty();
@@ -89,11 +89,11 @@ fn fix(
     Some(Fix {
         title: format!(
             "Stage `{}` through a tile of {side}x{side} in shared memory: {} -> {}{}, {}{unseen}",
-            text(parsed, plan.element),
+            code.text(plan.element),
             counted(before, "transaction", "transactions"),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -119,7 +119,7 @@ type Names<'t> = Vec<(&'t str, String)>;
 
 /// What there is to edit.
 struct Plan<'t> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     lanes: Lanes<'t>,
     body: Node<'t>,
     /// The element that is staged, `out[x * h + y]`.
@@ -147,15 +147,15 @@ impl<'t> Plan<'t> {
         place: &Range<usize>,
         side: u64,
     ) -> Option<Plan<'t>> {
-        let parsed = request.document.parsed();
-        let lanes = Lanes::new(request.document, function)?;
+        let code = request.code();
+        let lanes = Lanes::new(code, function)?;
         let body = function.field(Field::Body)?;
         let element = function.descendant_for_byte_range(place.start, place.end)?;
         let exact = element.kind() == Kind::SubscriptExpression && element.byte_range() == *place;
         let base = element.field(Field::Argument)?;
-        let array = text(parsed, base);
+        let array = code.text(base);
         let index = only_subscript(element)?;
-        if !exact || base.kind() != Kind::Identifier || in_a_macro(parsed, array) {
+        if !exact || base.kind() != Kind::Identifier || code.in_a_macro(array) {
             return None;
         }
         let mut parameters =
@@ -164,22 +164,29 @@ impl<'t> Plan<'t> {
             let declarator = one.field(Field::Declarator);
             declarator
                 .and_then(declared_name)
-                .is_some_and(|name| text(parsed, name) == array)
+                .is_some_and(|name| code.text(name) == array)
         })?;
-        let ty = declared_type(parsed, function, array)?;
-        if has_word(text(parsed, parameter), "volatile") {
+        let ty = code.written_element(function, array)?;
+        if has_word(code.text(parameter), "volatile") {
             return None;
         }
-        let (statement, top, guards) = way_to(parsed, body, element)?;
-        let exits = exits(parsed, body, top)?;
-        if !is_plain(parsed, body, &exits) {
+        let Way {
+            statement,
+            top,
+            guards,
+        } = way_to(code, body, element, |_| None)?;
+        if statement.kind() == Kind::ReturnStatement {
+            return None;
+        }
+        let exits = exits(code, body, top)?;
+        if !is_plain(code, body, &exits) {
             return None;
         }
         let tile = ["tile", "staged", "block_tile"]
             .into_iter()
-            .find(|name| !has_word(&parsed.text, name))?;
+            .find(|name| !has_word(code.source, name))?;
         Some(Plan {
-            parsed,
+            code,
             lanes,
             body,
             element,
@@ -192,7 +199,7 @@ impl<'t> Plan<'t> {
             tile: tile.to_owned(),
             ty,
             side,
-            newline: if parsed.text.contains("\r\n") {
+            newline: if code.source.contains("\r\n") {
                 "\r\n"
             } else {
                 "\n"
@@ -202,12 +209,11 @@ impl<'t> Plan<'t> {
 
     /// Each thread puts its value into the tile; behind a barrier it stores the one of its mirror image.
     fn store(&self) -> Option<Vec<Edit>> {
-        let parsed = self.parsed;
+        let code = self.code;
         let assignment = self.statement.named_child(0)?;
         let stores = self.statement.kind() == Kind::ExpressionStatement
-            && assignment.kind() == Kind::AssignmentExpression
             && assignment.field(Field::Left) == Some(self.element)
-            && text(parsed, assignment.field(Field::Operator)?) == "=";
+            && assigned(assignment) == Some(AssignOperator::Plain);
         // What comes behind it would see its word.
         let last =
             children(self.body).last() == Some(&self.top) && is_last(self.statement, self.body);
@@ -218,10 +224,10 @@ impl<'t> Plan<'t> {
             .into_iter()
             .filter(|node| is_store(*node) && *node != assignment)
             .count();
-        if !stores || !last || others > 0 || !is_own_line(parsed, self.body, self.top) {
+        if !stores || !last || others > 0 || !is_own_line(code, self.body, self.top) {
             return None;
         }
-        let margin = indent(&parsed.text, self.top.start_byte());
+        let margin = indent(code.source, self.top.start_byte());
         let unit = if margin.contains('\t') { "\t" } else { "    " };
         let [x, y] = self.lanes.own();
         let (_, barrier) = self.lanes.shared();
@@ -244,7 +250,7 @@ impl<'t> Plan<'t> {
                 .exits
                 .get(depth + 1)
                 .map_or(self.top.end_byte(), |(next, _)| next.start_byte());
-            edits.extend(indented(parsed, exit.end_byte()..end, unit, depth + 1));
+            edits.extend(indented(code, exit.end_byte()..end, unit, depth + 1));
         }
         for depth in (0..self.exits.len()).rev() {
             write!(closing, "{}{margin}{}}}", self.newline, unit.repeat(depth)).ok()?;
@@ -274,7 +280,7 @@ impl<'t> Plan<'t> {
 
     /// Each thread loads for its mirror image, and behind a barrier takes its own value from the tile.
     fn load(&self) -> Option<Vec<Edit>> {
-        let parsed = self.parsed;
+        let code = self.code;
         let first = self.first();
         let stored_before = self
             .body
@@ -296,10 +302,10 @@ impl<'t> Plan<'t> {
         if stored_before || !once || !is_always_evaluated(self.element, self.statement) {
             return None;
         }
-        if !is_own_line(parsed, self.body, first) {
+        if !is_own_line(code, self.body, first) {
             return None;
         }
-        let margin = indent(&parsed.text, first.start_byte());
+        let margin = indent(code.source, first.start_byte());
         let unit = if margin.contains('\t') { "\t" } else { "    " };
         let newline = self.newline;
         let [x, y] = self.lanes.own();
@@ -339,7 +345,7 @@ impl<'t> Plan<'t> {
         let first = children(self.body).into_iter().next()?;
         let at = self.body.start_byte() + 1;
         let (word, _) = self.lanes.shared();
-        let margin = indent(&self.parsed.text, first.start_byte());
+        let margin = indent(self.code.source, first.start_byte());
         Some((
             at..at,
             format!(
@@ -388,7 +394,7 @@ impl<'t> Plan<'t> {
                 continue;
             }
             let name = format!("{}_{ending}", local.name);
-            if has_word(&self.parsed.text, &name) {
+            if has_word(self.code.source, &name) {
                 return None;
             }
             let value = self.mirror(local.value, &names)?;
@@ -417,7 +423,7 @@ impl<'t> Plan<'t> {
         let alone = self.exits.len() + self.guards.len() == 1;
         for guard in &self.guards {
             let condition = self.mirror(*guard, names)?;
-            let stands = alone || binds(self.parsed, *guard);
+            let stands = alone || binds(*guard);
             parts.push(if stands {
                 condition
             } else {
@@ -428,15 +434,17 @@ impl<'t> Plan<'t> {
     }
 
     fn negated(&self, condition: Node<'t>) -> String {
-        self.negated_text(condition, text(self.parsed, condition))
+        self.negated_text(condition, self.code.text(condition))
     }
 
     /// `x < w && y < h` of `x >= w || y >= h`, where all of it is whole numbers; else `!(…)`.
     fn negated_text(&self, condition: Node<'t>, written: &str) -> String {
         let whole = condition.descendants().into_iter().all(|node| {
-            node.kind() != Kind::Identifier
-                || declared_type_of(self.parsed, self.body, text(self.parsed, node))
-                    .is_none_or(is_integer)
+            let declared = (node.kind() == Kind::Identifier)
+                .then(|| self.code.declaration(node))
+                .flatten()
+                .and_then(Declaration::ty);
+            declared.is_none_or(|ty| is_integer(self.code.text(ty)))
         });
         if !whole || !simple_comparisons(written) {
             return format!("!({written})");
@@ -471,148 +479,9 @@ fn simple_comparisons(written: &str) -> bool {
     })
 }
 
-/// The type of a variable or a parameter, as it is declared.
-fn declared_type_of<'t>(parsed: &'t Parsed, body: Node<'t>, name: &str) -> Option<&'t str> {
-    if matches!(name, "threadIdx" | "blockIdx" | "blockDim" | "gridDim") {
-        return Some("int");
-    }
-    body.parent()?
-        .descendants()
-        .into_iter()
-        .filter(|node| matches!(node.kind(), Kind::ParameterDeclaration | Kind::Declaration))
-        .find(|node| {
-            node.fields(Field::Declarator)
-                .any(|one| declared_name(one).is_some_and(|found| text(parsed, found) == name))
-        })
-        .and_then(|node| node.field(Field::Type))
-        .map(|ty| text(parsed, ty))
-}
-
 /// True for what `&&` may stand beside.
-fn binds(parsed: &Parsed, condition: Node) -> bool {
-    condition.kind() == Kind::BinaryExpression
-        && condition
-            .field(Field::Operator)
-            .is_some_and(|operator| text(parsed, operator) != "||")
-}
-
-/// The statement that an element stands in, that of the kernel's own that it is a part of, and the conditions in between.
-type Way<'t> = (Node<'t>, Node<'t>, Vec<Node<'t>>);
-
-/// `None` where something other than conditions without an `else` stands between.
-fn way_to<'t>(parsed: &Parsed, body: Node<'t>, element: Node<'t>) -> Option<Way<'t>> {
-    let mut statement = element;
-    while !matches!(
-        statement.kind(),
-        Kind::ExpressionStatement | Kind::Declaration
-    ) {
-        statement = statement.parent()?;
-    }
-    let mut guards = Vec::new();
-    let mut at = statement;
-    loop {
-        let parent = at.parent()?;
-        if parent == body {
-            break;
-        }
-        match parent.kind() {
-            Kind::CompoundStatement => {}
-            Kind::IfStatement => {
-                if parent.field(Field::Alternative).is_some()
-                    || parent.field(Field::Consequence) != Some(at)
-                {
-                    return None;
-                }
-                guards.push(condition(parsed, parent)?);
-            }
-            _ => return None,
-        }
-        at = parent;
-    }
-    guards.reverse();
-    Some((statement, at, guards))
-}
-
-/// The expression that an `if` asks for.
-pub(crate) fn condition<'t>(parsed: &Parsed, of: Node<'t>) -> Option<Node<'t>> {
-    let clause = of.field(Field::Condition)?;
-    let inner = children(clause);
-    let [one] = inner[..] else { return None };
-    (text(parsed, clause).starts_with('(') && !text(parsed, of).starts_with("if constexpr"))
-        .then_some(one)
-}
-
-/// The kernel's own `if (…) return;` in front of a statement.
-pub(crate) fn exits<'t>(
-    parsed: &Parsed,
-    body: Node<'t>,
-    top: Node<'t>,
-) -> Option<Vec<(Node<'t>, Node<'t>)>> {
-    let mut found = Vec::new();
-    for statement in children(body) {
-        if statement.start_byte() >= top.start_byte() {
-            break;
-        }
-        if statement.kind() != Kind::IfStatement {
-            continue;
-        }
-        let then = statement.field(Field::Consequence)?;
-        let written: String = text(parsed, then).split_whitespace().collect();
-        if matches!(written.as_str(), "return;" | "{return;}")
-            && statement.field(Field::Alternative).is_none()
-        {
-            found.push((statement, condition(parsed, statement)?));
-        }
-    }
-    Some(found)
-}
-
-/// True where nothing else ends a thread or brings threads together.
-pub(crate) fn is_plain(parsed: &Parsed, body: Node, exits: &[(Node, Node)]) -> bool {
-    let returns = body
-        .descendants()
-        .into_iter()
-        .filter(|node| {
-            matches!(
-                node.kind(),
-                Kind::ReturnStatement
-                    | Kind::GotoStatement
-                    | Kind::LambdaExpression
-                    | Kind::LabeledStatement
-                    | Kind::GnuAsmExpression
-            )
-        })
-        .count();
-    let written = text(parsed, body);
-    let together = [
-        "__sync",
-        "barrier",
-        "__shfl",
-        "__ballot",
-        "__any",
-        "__all",
-        "__trap",
-        "asm",
-        "volatile",
-        "cooperative_groups",
-        "work_group_",
-        "sub_group_",
-        "async",
-        "atomic",
-        "__threadfence",
-        "mem_fence",
-    ];
-    returns == exits.len() && !together.iter().any(|word| written.contains(word))
-}
-
-/// True for what changes something through a subscript or a pointer.
-pub(crate) fn is_store(node: Node) -> bool {
-    let target = match node.kind() {
-        Kind::AssignmentExpression => node.field(Field::Left),
-        Kind::UpdateExpression => node.field(Field::Argument),
-        _ => None,
-    };
-    target.is_some_and(|target| target.kind() != Kind::Identifier)
+fn binds(condition: Node) -> bool {
+    binary(condition).is_some_and(|operator| operator != BinaryOperator::Or)
 }
 
 fn contains(outer: Node, inner: Node) -> bool {
@@ -634,21 +503,14 @@ fn is_last(statement: Node, body: Node) -> bool {
     true
 }
 
-/// True where a statement begins a line and the kernel's body began on an earlier one.
-pub(crate) fn is_own_line(parsed: &Parsed, body: Node, statement: Node) -> bool {
-    let at = statement.start_byte();
-    let line = parsed.text[..at].rfind('\n').map_or(0, |end| end + 1);
-    parsed.text[line..at].trim().is_empty() && line > body.start_byte()
-}
-
 /// Every line that begins within a range, deeper by this many levels.
-fn indented(parsed: &Parsed, range: Range<usize>, unit: &str, levels: usize) -> Vec<Edit> {
-    let written = &parsed.text[range.clone()];
+fn indented(code: Semantics, range: Range<usize>, unit: &str, levels: usize) -> Vec<Edit> {
+    let written = &code.source[range.clone()];
     written
         .match_indices('\n')
         .map(|(at, _)| range.start + at + 1)
         .filter(|at| {
-            let rest = &parsed.text[*at..];
+            let rest = &code.source[*at..];
             let line = rest.lines().next().unwrap_or_default();
             !line.trim().is_empty() && !line.trim_start().starts_with('#')
         })

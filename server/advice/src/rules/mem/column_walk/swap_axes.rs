@@ -4,16 +4,14 @@
 //! Blocks stay where they are: only `threadIdx` and `blockDim` change their axes.
 
 use warplens_facts::facts::{Access, Source};
+use warplens_hir::semantics::{Launch, children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
 use warplens_ir::known_function;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
-use crate::fixes::launches::{Launch, launches};
 use crate::fixes::proof::{asked, prove};
-use crate::fixes::source::{
-    children, declared_name, function_declarator, in_a_macro, kernel_node, text,
-};
-use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::wording::{counted, faster, number};
 
 const RULE: &str = "mem/column-walk";
 
@@ -51,8 +49,8 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let body = function.field(Field::Body)?;
     let launch = &kernel.facts.launch;
     let [width, height, _] = launch.block;
@@ -61,40 +59,39 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix>
     }
     if OF_WARPS
         .iter()
-        .any(|word| text(parsed, function).contains(word))
+        .any(|word| code.text(function).contains(word))
     {
         return None;
     }
     let opencl = request.document.language() == Language::OpenCl;
-    let mut edits = axes(parsed, body, opencl)?;
-    let seen = launches(parsed, &kernel.facts.name);
-    if seen.elsewhere {
+    let mut edits = axes(code, body, opencl)?;
+    let seen = code.launches(&kernel.facts.name);
+    if !seen.elsewhere.is_empty() {
         return None;
     }
     if width == height {
         let mut blocks = seen
             .seen
             .iter()
-            .map(|launch| launch.block.map(|node| text(parsed, node)));
+            .map(|launch| launch.block.map(|node| code.text(node)));
         let first = blocks.next();
         if !blocks.all(|block| Some(block) == first) {
             return None;
         }
     } else {
-        edits.extend(blocks(parsed, &seen.seen)?);
+        edits.extend(blocks(code, &seen.seen)?);
         edits.extend(directive(request, kernel)?);
     }
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
     let (old, new) = (
         kernel.facts.accesses.get(access)?,
         after.facts.accesses.get(access)?,
     );
     let (before, now) = (old.transactions_per_request?, new.transactions_per_request?);
-    if count(&after) >= count(kernel) || now >= before || !alike(kernel, &after) {
+    if after.count(RULE) >= kernel.count(RULE) || now >= before || !alike(kernel, &after) {
         return None;
     }
     let unseen = if seen.seen.is_empty() {
@@ -117,7 +114,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix>
             "Swap {of}{shape}: {} -> {}, {}{unseen}",
             counted(before, "transaction", "transactions"),
             number(now),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -136,38 +133,38 @@ fn alike(before: &Kernel<'_>, after: &Kernel<'_>) -> bool {
 }
 
 /// The other axis in every use of a thread's coordinates and the block's extents; `None` where one is not followed.
-fn axes(parsed: &Parsed, body: Node, opencl: bool) -> Option<Vec<Edit>> {
+fn axes(code: Semantics, body: Node, opencl: bool) -> Option<Vec<Edit>> {
     let mut edits = Vec::new();
     if ["threadIdx", "blockDim", "get_local_id", "get_local_size"]
         .iter()
-        .any(|name| in_a_macro(parsed, name))
+        .any(|name| code.in_a_macro(name))
     {
         return None;
     }
     for node in body.descendants() {
         match node.kind() {
-            Kind::Identifier if matches!(text(parsed, node), "threadIdx" | "blockDim") => {
+            Kind::Identifier if matches!(code.text(node), "threadIdx" | "blockDim") => {
                 let field = node
                     .parent()
                     .filter(|parent| parent.kind() == Kind::FieldExpression)?
                     .field(Field::Field)?;
                 edits.extend(
-                    other(text(parsed, field), "x", "y").map(|axis| (field.byte_range(), axis)),
+                    other(code.text(field), "x", "y").map(|axis| (field.byte_range(), axis)),
                 );
             }
             Kind::CallExpression => {
                 let callee = node.field(Field::Function)?;
                 let arguments = children(node.field(Field::Arguments)?);
-                match text(parsed, callee) {
+                match code.text(callee) {
                     "get_local_id" | "get_local_size" if opencl => {
                         let axis = arguments.first()?;
-                        text(parsed, *axis).parse::<u8>().ok()?;
+                        code.text(*axis).parse::<u8>().ok()?;
                         edits.extend(
-                            other(text(parsed, *axis), "0", "1").map(|to| (axis.byte_range(), to)),
+                            other(code.text(*axis), "0", "1").map(|to| (axis.byte_range(), to)),
                         );
                     }
                     name if opencl && name.starts_with("get_global") => return None,
-                    name if is_indifferent(parsed, name, opencl) => {}
+                    name if is_indifferent(code, name, opencl) => {}
                     _ if callee.kind() == Kind::PrimitiveType => {}
                     _ => return None,
                 }
@@ -188,7 +185,7 @@ fn other(axis: &str, first: &str, second: &str) -> Option<String> {
 }
 
 /// True for a function that does not look at its thread's coordinates.
-fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
+fn is_indifferent(code: Semantics, name: &str, opencl: bool) -> bool {
     if known_function(name, opencl).is_some()
         || name.starts_with("get_")
         || name.starts_with("__syncthreads")
@@ -196,21 +193,16 @@ fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
     {
         return true;
     }
-    let mut defined = parsed
-        .tree
-        .root_node()
-        .descendants()
-        .into_iter()
-        .filter(|node| {
-            node.kind() == Kind::FunctionDefinition
-                && function_declarator(*node)
-                    .and_then(|declarator| declarator.field(Field::Declarator))
-                    .is_some_and(|of| text(parsed, of) == name)
-        });
+    let mut defined = code.root.descendants().into_iter().filter(|node| {
+        node.kind() == Kind::FunctionDefinition
+            && function_declarator(*node)
+                .and_then(|declarator| declarator.field(Field::Declarator))
+                .is_some_and(|of| code.text(of) == name)
+    });
     let (Some(one), None) = (defined.next(), defined.next()) else {
         return false;
     };
-    let written = text(parsed, one);
+    let written = code.text(one);
     let looks = [
         "threadIdx",
         "blockDim",
@@ -224,17 +216,17 @@ fn is_indifferent(parsed: &Parsed, name: &str, opencl: bool) -> bool {
         .into_iter()
         .filter(|node| node.kind() == Kind::CallExpression)
         .filter_map(|call| call.field(Field::Function))
-        .all(|callee| known_function(text(parsed, callee), opencl).is_some());
+        .all(|callee| known_function(code.text(callee), opencl).is_some());
     calls && !looks.iter().any(|word| has_word(written, word))
 }
 
 /// The extents of every launch's block, exchanged; `None` where one is not written out, or there is none.
-fn blocks(parsed: &Parsed, launches: &[Launch]) -> Option<Vec<Edit>> {
+fn blocks(code: Semantics, launches: &[Launch]) -> Option<Vec<Edit>> {
     let mut edits: Vec<Edit> = Vec::new();
     for launch in launches {
-        let (x, y) = extents(parsed, launches, launch.block?)?;
+        let (x, y) = extents(code, launches, launch.block?)?;
         for (from, to) in [(x, y), (y, x)] {
-            let edit = (from.byte_range(), text(parsed, to).to_owned());
+            let edit = (from.byte_range(), code.text(to).to_owned());
             if !edits.contains(&edit) {
                 edits.push(edit);
             }
@@ -245,7 +237,7 @@ fn blocks(parsed: &Parsed, launches: &[Launch]) -> Option<Vec<Edit>> {
 
 /// The first two extents of a block: `dim3(32, 8)`, or a variable that is made of them and used for nothing else.
 fn extents<'t>(
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     launches: &[Launch<'t>],
     block: Node<'t>,
 ) -> Option<(Node<'t>, Node<'t>)> {
@@ -256,19 +248,19 @@ fn extents<'t>(
     if block.kind() == Kind::CallExpression {
         let callee = block.field(Field::Function)?;
         let list = block.field(Field::Arguments)?;
-        return (text(parsed, callee) == "dim3").then(|| two(list))?;
+        return (code.text(callee) == "dim3").then(|| two(list))?;
     }
     if block.kind() != Kind::Identifier {
         return None;
     }
-    let name = text(parsed, block);
+    let name = code.text(block);
     let mut around = block;
     while around.kind() != Kind::FunctionDefinition {
         around = around.parent()?;
     }
     let mut list = None;
     for node in around.descendants() {
-        if node.kind() != Kind::Identifier || text(parsed, node) != name {
+        if node.kind() != Kind::Identifier || code.text(node) != name {
             continue;
         }
         let parent = node.parent()?;
@@ -298,7 +290,7 @@ fn directive(request: &Request<'_>, kernel: &Kernel<'_>) -> Option<Vec<Edit>> {
     if kernel.facts.launch.block_source != Source::Directive {
         return Some(Vec::new());
     }
-    let written = &request.document.parsed().text;
+    let written = request.code().source;
     let place = kernel.launched_at?;
     let line = written[..place.start].rfind('\n').map_or(0, |at| at + 1);
     let end = written[line..]

@@ -6,54 +6,56 @@
 use std::ops::Range;
 
 use crate::Cure;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::declared_name;
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, binary, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{children, declared_name, in_a_macro, kernel_node, text};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::faster;
 
 const RULE: &str = "mem/loop-invariant-load";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         // Where a store may reach it, only `restrict` says what the loop means.
         (finding.cure != Some(Cure::Restrict)).then(|| fix(request, kernel, place.clone()))?
     })
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let load = element_at(function, place)?;
     let looped = loop_around(load)?;
-    if function.has_error() || !runs(parsed, looped) || !comes_there(load, looped) {
+    if function.has_error() || !runs(code, looped) || !comes_there(load, looped) {
         return None;
     }
-    let written = text(parsed, load);
-    let array = array(load).map(|name| text(parsed, name))?;
-    if in_a_macro(parsed, array) || written.contains("++") || written.contains("--") {
+    let written = code.text(load);
+    let array = array(load).map(|name| code.text(name))?;
+    let steps = |node: &Node| node.kind() == Kind::UpdateExpression;
+    if code.in_a_macro(array) || load.descendants().iter().any(steps) {
         return None;
     }
-    let ty = element_type(request, function, array)?;
+    let ty = element_type(code, function, array)?;
     let name = ["value", "kept", "before_loop"]
         .iter()
         .map(|word| format!("{array}_{word}"))
-        .find(|name| !has_word(&parsed.text, name))?;
+        .find(|name| !has_word(code.source, name))?;
     let mut edits: Vec<Edit> = looped
         .field(Field::Body)?
         .descendants()
         .into_iter()
-        .filter(|node| node.kind() == load.kind() && same(text(parsed, *node), written))
+        .filter(|node| node.kind() == load.kind() && same(code.text(*node), written))
         .map(|node| (node.byte_range(), name.clone()))
         .collect();
-    let before = before(parsed, looped)?;
-    let line = parsed.text[..before].rfind('\n').map_or(0, |at| at + 1);
-    let indent = &parsed.text[line..before];
+    let before = before(code, looped)?;
+    let line = code.source[..before].rfind('\n').map_or(0, |at| at + 1);
+    let indent = &code.source[line..before];
     if !indent.trim().is_empty() {
         return None;
     }
-    let newline = if parsed.text.contains("\r\n") {
+    let newline = if code.source.contains("\r\n") {
         "\r\n"
     } else {
         "\n"
@@ -65,9 +67,11 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Optio
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    (count(&proof.after()) < count(kernel)).then(|| Fix {
-        title: format!("Load `{written}` once, before the loop, {}", gain(speedup)),
+    (proof.after().count(RULE) < kernel.count(RULE)).then(|| Fix {
+        title: format!(
+            "Load `{written}` once, before the loop, {}",
+            faster(speedup)
+        ),
         rule: RULE,
         edits,
         gain: speedup,
@@ -109,16 +113,16 @@ fn loop_around(node: Node) -> Option<Node> {
 }
 
 /// True where the loop's body runs at least once, whatever the arguments.
-fn runs(parsed: &Parsed, looped: Node) -> bool {
+fn runs(code: Semantics, looped: Node) -> bool {
     match looped.kind() {
         Kind::DoStatement => true,
         Kind::ForStatement => {
-            literal_bounds(parsed, looped).is_some_and(|(first, op, last)| match op {
-                "<" => first < last,
-                "<=" => first <= last,
-                ">" => first > last,
-                ">=" => first >= last,
-                "!=" => first != last,
+            literal_bounds(code, looped).is_some_and(|(first, op, last)| match op {
+                BinaryOperator::Less => first < last,
+                BinaryOperator::LessEqual => first <= last,
+                BinaryOperator::Greater => first > last,
+                BinaryOperator::GreaterEqual => first >= last,
+                BinaryOperator::NotEqual => first != last,
                 _ => false,
             })
         }
@@ -126,9 +130,9 @@ fn runs(parsed: &Parsed, looped: Node) -> bool {
     }
 }
 
-/// `(0, "<", 8)` of `for (int k = 0; k < 8; …)`.
-fn literal_bounds<'t>(parsed: &'t Parsed, looped: Node) -> Option<(i64, &'t str, i64)> {
-    let number = |node: Node| text(parsed, node).parse::<i64>().ok();
+/// 0, `<` and 8 of `for (int k = 0; k < 8; …)`.
+fn literal_bounds(code: Semantics, looped: Node) -> Option<(i64, BinaryOperator, i64)> {
+    let number = |node: Node| code.text(node).parse::<i64>().ok();
     let given = looped.field(Field::Initializer)?;
     let (counter, first) = match given.kind() {
         Kind::Declaration => {
@@ -140,9 +144,8 @@ fn literal_bounds<'t>(parsed: &'t Parsed, looped: Node) -> Option<(i64, &'t str,
     };
     let condition = looped.field(Field::Condition)?;
     let left = condition.field(Field::Left)?;
-    let plain =
-        condition.kind() == Kind::BinaryExpression && text(parsed, left) == text(parsed, counter);
-    let operator = text(parsed, condition.field(Field::Operator)?);
+    let plain = condition.kind() == Kind::BinaryExpression && code.text(left) == code.text(counter);
+    let operator = binary(condition)?;
     let last = number(condition.field(Field::Right)?)?;
     plain.then_some((number(first)?, operator, last))
 }
@@ -192,13 +195,13 @@ fn comes_there(load: Node, looped: Node) -> bool {
 }
 
 /// Where a declaration can stand before the loop and its pragmas.
-fn before(parsed: &Parsed, looped: Node) -> Option<usize> {
+fn before(code: Semantics, looped: Node) -> Option<usize> {
     if looped.parent()?.kind() != Kind::CompoundStatement {
         return None;
     }
     let mut first = looped;
     while let Some(earlier) = first.prev_sibling() {
-        if !text(parsed, earlier).trim_start().starts_with("#pragma") {
+        if !code.text(earlier).trim_start().starts_with("#pragma") {
             break;
         }
         first = earlier;
@@ -207,27 +210,17 @@ fn before(parsed: &Parsed, looped: Node) -> Option<usize> {
 }
 
 /// The type of an array's elements as it is declared.
-fn element_type(request: &Request<'_>, function: Node, array: &str) -> Option<String> {
-    let parsed = request.document.parsed();
-    let mut declared = function.descendants().into_iter().filter(|node| {
-        let named = |declarator: Node| {
-            matches!(
-                declarator.kind(),
-                Kind::ArrayDeclarator | Kind::PointerDeclarator
-            ) && declared_name(declarator).is_some_and(|name| text(parsed, name) == array)
-        };
-        matches!(node.kind(), Kind::Declaration | Kind::ParameterDeclaration)
-            && node.fields(Field::Declarator).any(named)
-    });
-    let (one, None) = (declared.next()?, declared.next()) else {
-        return None;
-    };
-    let ty = one.field(Field::Type)?;
-    if has_word(text(parsed, one), "volatile") || children(one).is_empty() {
+fn element_type(code: Semantics, function: Node, array: &str) -> Option<String> {
+    let declaration = code.declared(function, array)?;
+    let indirect = [Kind::ArrayDeclarator, Kind::PointerDeclarator];
+    let ty = declaration.ty()?;
+    if !indirect.contains(&declaration.declarator.kind())
+        || has_word(code.text(declaration.node), "volatile")
+    {
         return None;
     }
     if ty.kind() == Kind::PrimitiveType {
-        return Some(text(parsed, ty).to_owned());
+        return Some(code.text(ty).to_owned());
     }
-    (request.document.language() != Language::OpenCl).then(|| "auto".to_owned())
+    (!code.is_opencl()).then(|| "auto".to_owned())
 }

@@ -7,18 +7,22 @@ use std::ops::Range;
 
 use crate::Finding;
 use warplens_facts::facts::Op;
+use warplens_hir::semantics::{bare, children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
 use warplens_ir::{Function, known_function};
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_restrict};
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Field, Kind, Language, Node, assigned, binary, has_word,
+    is_restrict,
+};
 
 use crate::fixes::lanes::Lanes;
-use crate::fixes::launches::launches;
+use crate::fixes::polynomial::{self, Polynomial};
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
-    is_always_evaluated, kernel_node, new_name, only_subscript, text,
+    indent, is_always_evaluated, is_target, new_name, only_subscript, squeezed,
 };
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::faster;
 
 const RULE: &str = "mem/narrow-access";
 
@@ -29,9 +33,7 @@ const ELEMENTS: [&str; 4] = ["x", "y", "z", "w"];
 const ALLOCATE: [&str; 4] = ["cudaMalloc", "hipMalloc", "hipExtMalloc", "cudaMallocAsync"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -40,8 +42,8 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = request.code();
+    let function = code.kernel(kernel.start..kernel.end)?;
     let mut places = vec![place.clone()];
     for (site, _) in &finding.related {
         if site.callee != 0 {
@@ -59,8 +61,9 @@ fn fix(
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
-    if count(&after) >= count(kernel) || after.facts.accesses.len() >= kernel.facts.accesses.len() {
+    if after.count(RULE) >= kernel.count(RULE)
+        || after.facts.accesses.len() >= kernel.facts.accesses.len()
+    {
         return None;
     }
     let complete = plan.opencl || plan.begins_on_a_boundary(&kernel.facts.name);
@@ -84,7 +87,7 @@ fn fix(
             plan.elements.len(),
             access.bytes_per_lane,
             plan.bytes(),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -95,7 +98,7 @@ fn fix(
 
 /// What there is to edit.
 struct Plan<'t> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     function: Node<'t>,
     opencl: bool,
     array: &'t str,
@@ -105,19 +108,19 @@ struct Plan<'t> {
     /// The vectors' name without their length, and an element's bytes.
     element: (&'static str, usize),
     /// The accesses in the order of their words, and their subscripts.
-    elements: Vec<(Node<'t>, Sum)>,
+    elements: Vec<(Node<'t>, Polynomial)>,
 }
 
 impl<'t> Plan<'t> {
     fn new(request: &Request<'t>, function: Node<'t>, places: &[Range<usize>]) -> Option<Plan<'t>> {
-        let parsed = request.document.parsed();
-        let lanes = Lanes::new(request.document, function)?;
+        let code = request.code();
+        let lanes = Lanes::new(code, function)?;
         let mut elements = Vec::new();
         let mut array = None;
         for place in places {
             let element = function.descendant_for_byte_range(place.start, place.end)?;
             let base = element.field(Field::Argument)?;
-            let same = *array.get_or_insert(text(parsed, base)) == text(parsed, base);
+            let same = *array.get_or_insert(code.text(base)) == code.text(base);
             if element.kind() != Kind::SubscriptExpression
                 || element.byte_range() != *place
                 || base.kind() != Kind::Identifier
@@ -125,38 +128,38 @@ impl<'t> Plan<'t> {
             {
                 return None;
             }
-            elements.push((element, Sum::new(parsed, only_subscript(element)?)?));
+            elements.push((element, sum_of(code, only_subscript(element)?)?));
         }
         let array = array?;
         let (_, first) = elements.first()?;
         let side_by_side = elements
             .iter()
-            .zip(first.constant..)
-            .all(|((_, sum), at)| sum.terms == first.terms && sum.constant == at);
+            .zip(0..)
+            .all(|((_, sum), at)| distance(sum, first) == Some(at));
         let position = children(function_declarator(function)?.field(Field::Parameters)?)
             .into_iter()
             .position(|one| {
                 one.field(Field::Declarator)
                     .and_then(declared_name)
-                    .is_some_and(|name| text(parsed, name) == array)
+                    .is_some_and(|name| code.text(name) == array)
             })?;
         let parameter =
             children(function_declarator(function)?.field(Field::Parameters)?)[position];
-        let declared = text(parsed, parameter);
-        let element = vector_of(declared_type(parsed, function, array)?)?;
+        let declared = code.text(parameter);
+        let element = vector_of(code.written_element(function, array)?)?;
         let width = elements.len();
         let multiple = lanes.is_multiple(only_subscript(elements[0].0)?, width as i64);
         if !side_by_side
             || !multiple
             || !matches!(width, 2 | 4)
             || has_word(declared, "volatile")
-            || in_a_macro(parsed, array)
+            || code.in_a_macro(array)
             || lanes.is_changed(array)
         {
             return None;
         }
         Some(Plan {
-            parsed,
+            code,
             function,
             opencl: request.document.language() == Language::OpenCl,
             array,
@@ -182,7 +185,7 @@ impl<'t> Plan<'t> {
 
     /// The subscript of the first word.
     fn lowest(&self) -> Option<&'t str> {
-        Some(text(self.parsed, only_subscript(self.elements[0].0)?))
+        Some(self.code.text(only_subscript(self.elements[0].0)?))
     }
 
     /// The block that all elements stand in and their statements in it.
@@ -213,7 +216,7 @@ impl<'t> Plan<'t> {
 
     /// One load in front of the first statement that has one.
     fn loads(&self) -> Option<Vec<Edit>> {
-        let parsed = self.parsed;
+        let code = self.code;
         let (block, statements) = self.statements()?;
         let (first, last) = (*statements.first()?, *statements.last()?);
         let constant = has_word(self.declared, "const") && is_restrict(self.declared);
@@ -222,14 +225,14 @@ impl<'t> Plan<'t> {
             if statement.start_byte() < first.start_byte() {
                 continue;
             }
-            let quiet = constant || changes_nothing(parsed, statement, self.opencl);
+            let quiet = constant || changes_nothing(code, statement, self.opencl);
             // What a statement stores at its end, it stores behind its loads.
             let at_end = statement.kind() == Kind::ExpressionStatement
                 && statement.named_child(0).is_some_and(|assignment| {
                     assignment.kind() == Kind::AssignmentExpression
                         && children(assignment)
                             .into_iter()
-                            .all(|part| changes_nothing(parsed, part, self.opencl))
+                            .all(|part| changes_nothing(code, part, self.opencl))
                 });
             if !quiet && !at_end {
                 break;
@@ -242,7 +245,8 @@ impl<'t> Plan<'t> {
         if !covered.contains(&last) {
             return None;
         }
-        let words = &self.elements[0].1.terms;
+        let lowest_sum = &self.elements[0].1;
+        let words = lowest_sum.products()?;
         let moved = covered.iter().any(|statement| {
             statement.descendants().into_iter().any(|node| {
                 let changed = match node.kind() {
@@ -255,7 +259,8 @@ impl<'t> Plan<'t> {
                     name.kind() == Kind::Identifier
                         && words
                             .iter()
-                            .any(|(term, _)| has_word(term, text(parsed, name)))
+                            .flat_map(|(terms, _)| terms)
+                            .any(|term| has_word(term, code.text(name)))
                 })
             })
         });
@@ -263,12 +268,12 @@ impl<'t> Plan<'t> {
             return None;
         }
         let at = first.start_byte();
-        let line = parsed.text[..at].rfind('\n').map_or(0, |end| end + 1);
-        if !parsed.text[line..at].trim().is_empty() {
+        let line = code.source[..at].rfind('\n').map_or(0, |end| end + 1);
+        if !code.source[line..at].trim().is_empty() {
             return None;
         }
         let name = new_name(
-            parsed,
+            code,
             self.function,
             &format!("{}_{}", self.array, self.elements.len()),
         );
@@ -278,18 +283,18 @@ impl<'t> Plan<'t> {
                 let Some(sum) = self.is_of_the_array(node) else {
                     continue;
                 };
-                let which = sum.constant.checked_sub(self.elements[0].1.constant)?;
-                let known = sum.terms == *words
-                    && (0..self.elements.len() as i64).contains(&which)
-                    && !is_written(node);
-                if known {
-                    let element = ELEMENTS[usize::try_from(which).ok()?];
+                let which =
+                    distance(&sum, lowest_sum).and_then(|which| usize::try_from(which).ok());
+                if let Some(which) = which.filter(|which| *which < self.elements.len())
+                    && !is_target(node)
+                {
+                    let element = ELEMENTS[which];
                     edits.push((node.byte_range(), format!("{name}.{element}")));
                 }
             }
         }
         let lowest = self.lowest()?;
-        let newline = if parsed.text.contains("\r\n") {
+        let newline = if code.source.contains("\r\n") {
             "\r\n"
         } else {
             "\n"
@@ -303,7 +308,7 @@ impl<'t> Plan<'t> {
                 self.array
             )
         };
-        let margin = indent(&parsed.text, at);
+        let margin = indent(code.source, at);
         edits.push((
             at..at,
             format!("const {vector} {name} = {load};{newline}{margin}"),
@@ -312,17 +317,17 @@ impl<'t> Plan<'t> {
     }
 
     /// The subscript of an element of the array.
-    fn is_of_the_array(&self, node: Node<'t>) -> Option<Sum> {
+    fn is_of_the_array(&self, node: Node<'t>) -> Option<Polynomial> {
         let base = node.field(Field::Argument)?;
         let is = node.kind() == Kind::SubscriptExpression
             && base.kind() == Kind::Identifier
-            && text(self.parsed, base) == self.array;
-        is.then(|| Sum::new(self.parsed, only_subscript(node)?))?
+            && self.code.text(base) == self.array;
+        is.then(|| sum_of(self.code, only_subscript(node)?))?
     }
 
     /// One store in the place of statements that follow each other.
     fn stores(&self) -> Option<Vec<Edit>> {
-        let parsed = self.parsed;
+        let code = self.code;
         let (block, statements) = self.statements()?;
         let all = children(block);
         let at = all.iter().position(|one| *one == statements[0])?;
@@ -335,7 +340,7 @@ impl<'t> Plan<'t> {
             let assignment = element.parent()?;
             let plain = assignment.kind() == Kind::AssignmentExpression
                 && assignment.field(Field::Left) == Some(*element)
-                && text(parsed, assignment.field(Field::Operator)?) == "="
+                && assigned(assignment) == Some(AssignOperator::Plain)
                 && assignment
                     .parent()
                     .is_some_and(|parent| statements.contains(&parent));
@@ -344,18 +349,18 @@ impl<'t> Plan<'t> {
                 matches!(
                     node.kind(),
                     Kind::SubscriptExpression | Kind::PointerExpression
-                ) || text(parsed, node) == "->"
+                ) || code.text(node) == "->"
             });
-            let own = has_word(text(parsed, value), self.array);
+            let own = has_word(code.text(value), self.array);
             if !plain
                 || own
                 || (reads && !alone)
-                || !changes_nothing(parsed, value, self.opencl)
+                || !changes_nothing(code, value, self.opencl)
                 || value.kind() == Kind::CommaExpression
             {
                 return None;
             }
-            values.push(text(parsed, value));
+            values.push(code.text(value));
         }
         let vector = self.vector();
         let lowest = self.lowest()?;
@@ -378,20 +383,20 @@ impl<'t> Plan<'t> {
 
     /// True where every launch in the file gives the array as it was allocated.
     fn begins_on_a_boundary(&self, kernel: &str) -> bool {
-        let seen = launches(self.parsed, kernel);
-        !seen.elsewhere
+        let seen = self.code.launches(kernel);
+        seen.elsewhere.is_empty()
             && !seen.seen.is_empty()
             && seen.seen.iter().all(|launch| {
                 launch
                     .arguments
                     .get(self.position)
-                    .is_some_and(|argument| is_allocated(self.parsed, *argument))
+                    .is_some_and(|argument| is_allocated(self.code, *argument))
             })
     }
 }
 
 /// True for a variable that its function allocates in device memory and gives nothing else.
-fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
+fn is_allocated(code: Semantics, argument: Node) -> bool {
     let mut function = argument;
     while function.kind() != Kind::FunctionDefinition {
         let Some(parent) = function.parent() else {
@@ -399,7 +404,7 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
         };
         function = parent;
     }
-    let name = text(parsed, argument);
+    let name = code.text(argument);
     let mut allocated = false;
     for node in function.descendants() {
         match node.kind() {
@@ -409,8 +414,8 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
                     .field(Field::Arguments)
                     .and_then(|list| children(list).first().copied());
                 if let (Some(callee), Some(first)) = (callee, first)
-                    && ALLOCATE.contains(&text(parsed, callee))
-                    && text(parsed, first).ends_with(&format!("&{name}"))
+                    && ALLOCATE.contains(&code.text(callee))
+                    && code.text(first).ends_with(&format!("&{name}"))
                 {
                     allocated = true;
                 }
@@ -419,7 +424,7 @@ fn is_allocated(parsed: &Parsed, argument: Node) -> bool {
                 let changed = node
                     .field(Field::Left)
                     .or_else(|| node.field(Field::Argument));
-                if changed.is_some_and(|of| text(parsed, of) == name) {
+                if changed.is_some_and(|of| code.text(of) == name) {
                     return false;
                 }
             }
@@ -447,98 +452,67 @@ pub(crate) fn vector_of(ty: &str) -> Option<(&'static str, usize)> {
     })
 }
 
-/// A subscript as terms and a number.
-struct Sum {
-    /// As written without spaces, and whether they are taken away; in order.
-    terms: Vec<(String, bool)>,
-    constant: i64,
+/// How far one subscript is from another, where that is a number.
+fn distance(of: &Polynomial, from: &Polynomial) -> Option<i64> {
+    i64::try_from(of.sub(from)?.as_whole()?).ok()
 }
 
-impl Sum {
-    /// `None` where it reads memory or changes something.
-    fn new(parsed: &Parsed, index: Node) -> Option<Sum> {
-        let plain = index.descendants().into_iter().all(|node| {
-            !node.is_named()
-                || matches!(
-                    node.kind(),
-                    Kind::NumberLiteral
-                        | Kind::Identifier
-                        | Kind::FieldIdentifier
-                        | Kind::FieldExpression
-                        | Kind::BinaryExpression
-                        | Kind::UnaryExpression
-                        | Kind::ParenthesizedExpression
-                        | Kind::CastExpression
-                        | Kind::TypeDescriptor
-                        | Kind::PrimitiveType
-                        | Kind::SizedTypeSpecifier
-                )
-                || coordinate(parsed, node)
-        });
-        let mut sum = Sum {
-            terms: Vec::new(),
-            constant: 0,
-        };
-        plain.then(|| sum.add(parsed, index, false))??;
-        sum.terms.sort();
-        Some(sum)
-    }
+/// A subscript as a sum of terms, each as written without spaces. `None` where it reads memory or changes something.
+fn sum_of(code: Semantics, index: Node) -> Option<Polynomial> {
+    let plain = index.descendants().into_iter().all(|node| {
+        !node.is_named()
+            || matches!(
+                node.kind(),
+                Kind::NumberLiteral
+                    | Kind::Identifier
+                    | Kind::FieldIdentifier
+                    | Kind::FieldExpression
+                    | Kind::BinaryExpression
+                    | Kind::UnaryExpression
+                    | Kind::ParenthesizedExpression
+                    | Kind::CastExpression
+                    | Kind::TypeDescriptor
+                    | Kind::PrimitiveType
+                    | Kind::SizedTypeSpecifier
+            )
+            || coordinate(code, node)
+    });
+    plain.then(|| terms_of(code, index))?
+}
 
-    fn add(&mut self, parsed: &Parsed, node: Node, minus: bool) -> Option<()> {
-        let written = text(parsed, node);
-        match node.kind() {
-            Kind::ParenthesizedExpression => return self.add(parsed, node.named_child(0)?, minus),
-            Kind::NumberLiteral => {
-                let value: i64 = written
-                    .trim_end_matches(['u', 'U', 'l', 'L'])
-                    .parse()
-                    .ok()?;
-                self.constant = self
-                    .constant
-                    .checked_add(if minus { -value } else { value })?;
-            }
-            Kind::BinaryExpression => {
-                let operator = text(parsed, node.field(Field::Operator)?);
-                if matches!(operator, "+" | "-") {
-                    self.add(parsed, node.field(Field::Left)?, minus)?;
-                    let right = node.field(Field::Right)?;
-                    return self.add(parsed, right, minus != (operator == "-"));
-                }
-                self.term(written, minus);
-            }
-            _ => self.term(written, minus),
-        }
-        Some(())
+fn terms_of(code: Semantics, node: Node) -> Option<Polynomial> {
+    let node = bare(node);
+    let written = code.text(node);
+    if node.kind() == Kind::NumberLiteral {
+        let digits = written.trim_end_matches(['u', 'U', 'l', 'L']);
+        return Some(Polynomial::constant(digits.parse::<i64>().ok()?.into()));
     }
-
-    fn term(&mut self, written: &str, minus: bool) {
-        self.terms
-            .push((written.split_whitespace().collect(), minus));
+    let sides = || {
+        Some((
+            terms_of(code, node.field(Field::Left)?)?,
+            terms_of(code, node.field(Field::Right)?)?,
+        ))
+    };
+    match binary(node) {
+        Some(BinaryOperator::Add) => sides().and_then(|(left, right)| left.add(&right)),
+        Some(BinaryOperator::Subtract) => sides().and_then(|(left, right)| left.sub(&right)),
+        _ => Some(polynomial::name(&squeezed(written))),
     }
 }
 
 /// True for a part of `get_global_id(0)`.
-fn coordinate(parsed: &Parsed, node: Node) -> bool {
+fn coordinate(code: Semantics, node: Node) -> bool {
     match node.kind() {
         Kind::CallExpression => node
             .field(Field::Function)
-            .is_some_and(|callee| text(parsed, callee).starts_with("get_")),
+            .is_some_and(|callee| code.text(callee).starts_with("get_")),
         Kind::ArgumentList => true,
         _ => false,
     }
 }
 
-/// True where an element is what an assignment or a step changes, or its address is taken.
-fn is_written(element: Node) -> bool {
-    element.parent().is_some_and(|parent| match parent.kind() {
-        Kind::AssignmentExpression => parent.field(Field::Left) == Some(element),
-        Kind::UpdateExpression | Kind::PointerExpression => true,
-        _ => false,
-    })
-}
-
 /// True where nothing in memory is changed and no other thread is met.
-pub(crate) fn changes_nothing(parsed: &Parsed, node: Node, opencl: bool) -> bool {
+pub(crate) fn changes_nothing(code: Semantics, node: Node, opencl: bool) -> bool {
     node.descendants()
         .into_iter()
         .all(|node| match node.kind() {
@@ -549,7 +523,7 @@ pub(crate) fn changes_nothing(parsed: &Parsed, node: Node, opencl: bool) -> bool
                 .field(Field::Argument)
                 .is_some_and(|of| of.kind() == Kind::Identifier),
             Kind::CallExpression => node.field(Field::Function).is_some_and(|callee| {
-                let name = text(parsed, callee);
+                let name = code.text(callee);
                 name.starts_with("get_")
                     || name.starts_with("make_")
                     || known_function(name, opencl).is_some_and(|function| is_pure(&function))

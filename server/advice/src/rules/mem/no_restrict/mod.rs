@@ -1,5 +1,6 @@
 //! mem/no-restrict: the compiler loads and stores again because pointer parameters may lead to the same memory.
 
+mod distinct;
 pub(crate) mod restrict;
 
 use crate::rule::{Look, Rule, State};

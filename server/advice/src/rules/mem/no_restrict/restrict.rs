@@ -4,22 +4,20 @@
 //! the file shows every declaration.
 
 use crate::Cure;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word, is_restrict};
+use warplens_hir::semantics::{Hands, Launches, declared_name, parameters};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::{Field, Kind, Language, Node, has_word, is_restrict};
 
-use crate::fixes::launches::{Launches, are_distinct, launches};
-use crate::fixes::proof::{Proof, of_findings, prove};
-use crate::fixes::source::{
-    Hands, children, declared_name, descendants_at_top, function_declarator, hands, in_a_macro,
-    kernel_node, text, uses,
-};
-use crate::fixes::wording::{gain, occupancy};
+use super::distinct::are_distinct;
+use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::wording::{faster, occupancy};
 
 const RULES: [&str; 2] = ["mem/loop-invariant-load", "mem/no-restrict"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     let of_rule = |rule| {
-        of_findings(request, rule, |kernel, finding, _| {
+        of_findings(request, rule, |_, kernel, finding, _| {
             (finding.cure == Some(Cure::Restrict)).then(|| fix(request, kernel, rule))?
         })
     };
@@ -27,25 +25,25 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option<Fix> {
-    let parsed = request.document.parsed();
+    let code = request.code();
     let name = kernel.facts.name.as_str();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    if function.has_error() || in_a_macro(parsed, name) {
+    let function = code.kernel(kernel.start..kernel.end)?;
+    if function.has_error() || code.in_a_macro(name) {
         return None;
     }
-    let pointers = pointers(parsed, function)?;
-    let launches = launches(parsed, name);
-    if !distinct(parsed, &launches, &pointers) {
+    let pointers = pointers(code, function)?;
+    let launches = code.launches(name);
+    if !distinct(code, &launches, &pointers) {
         return None;
     }
-    let all = declarations(parsed, name, function);
-    let constant = may_be_const(parsed, &all);
+    let all = declarations(code, name, function);
+    let constant = may_be_const(code, &all);
     let mut edits = Vec::new();
     for declared in &all {
         let parameters = parameters(*declared)?;
         for pointer in &pointers {
             let parameter = *parameters.get(pointer.position)?;
-            let only_read = constant && pointer.only_read(request, function);
+            let only_read = constant && pointer.only_read(request);
             edits.extend(edit(request, parameter, only_read)?);
         }
     }
@@ -55,16 +53,16 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option
     let edits = in_order(edits)?;
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
-    if !is_better(&proof, kernel, rule) {
+    if proof.after().count(rule) >= kernel.count(rule) {
         return None;
     }
     let word = word(request);
     let mut title = format!(
         "Make the pointers of `{name}` {word}{}, {}",
         occupancy(kernel.occupancy, proof.after().occupancy),
-        gain(speedup),
+        faster(speedup),
     );
-    let complete = !launches.elsewhere && !launches.seen.is_empty();
+    let complete = launches.elsewhere.is_empty() && !launches.seen.is_empty();
     if !complete {
         title.push_str(" (its callers, which are not seen, must pass arrays that do not overlap)");
     }
@@ -75,17 +73,6 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option
         gain: speedup,
         complete,
     })
-}
-
-fn is_better(proof: &Proof, kernel: &Kernel<'_>, rule: &str) -> bool {
-    let count = |kernel: &Kernel<'_>| {
-        kernel
-            .findings
-            .iter()
-            .filter(|finding| finding.rule == rule)
-            .count()
-    };
-    count(&proof.after()) < count(kernel)
 }
 
 fn word(request: &Request<'_>) -> &'static str {
@@ -104,22 +91,21 @@ struct Pointer<'t> {
 
 impl Pointer<'_> {
     /// True where each use reads an element.
-    fn only_read(&self, request: &Request<'_>, function: Node) -> bool {
-        let parsed = request.document.parsed();
-        let name = text(parsed, self.name);
-        if in_a_macro(parsed, name) {
+    fn only_read(&self, request: &Request<'_>) -> bool {
+        let code = request.code();
+        let name = code.text(self.name);
+        if code.in_a_macro(name) {
             return false;
         }
-        let Some(uses) = uses(parsed, function, name, self.name) else {
+        let declared = code.declaration(self.name);
+        let Some(uses) = declared.and_then(|declared| code.uses(&declared)) else {
             return false;
         };
         uses.into_iter().all(|used| {
             used.parent().is_some_and(|element| {
                 let subscript = element.kind() == Kind::SubscriptExpression
                     && element.field(Field::Argument) == Some(used);
-                subscript
-                    && !is_written(element)
-                    && hands(request.document, element) == Hands::Value
+                subscript && !is_written(element) && code.hands(element) == Hands::Value
             })
         })
     }
@@ -143,19 +129,14 @@ fn is_written(element: Node) -> bool {
     false
 }
 
-fn parameters(declared: Node) -> Option<Vec<Node>> {
-    let list = function_declarator(declared)?.field(Field::Parameters)?;
-    Some(children(list))
-}
-
 /// The pointer parameters of a kernel; `None` where one of them cannot be said to be `restrict`.
-fn pointers<'t>(parsed: &'t Parsed, function: Node<'t>) -> Option<Vec<Pointer<'t>>> {
+fn pointers<'t>(code: Semantics<'t>, function: Node<'t>) -> Option<Vec<Pointer<'t>>> {
     let mut found = Vec::new();
     for (position, parameter) in parameters(function)?.into_iter().enumerate() {
         let Some(declarator) = parameter.field(Field::Declarator) else {
             continue;
         };
-        let written = text(parsed, parameter);
+        let written = code.text(parameter);
         // Shared arrays of OpenCL, images and the like are told apart by what they are.
         if ["__local", "local", "volatile"]
             .iter()
@@ -178,24 +159,24 @@ fn pointers<'t>(parsed: &'t Parsed, function: Node<'t>) -> Option<Vec<Pointer<'t
 }
 
 /// False where a launch in the file gives two of the pointers what may be one array.
-fn distinct(parsed: &Parsed, launches: &Launches, pointers: &[Pointer]) -> bool {
+fn distinct(code: Semantics, launches: &Launches, pointers: &[Pointer]) -> bool {
     launches.seen.iter().all(|launch| {
         let arguments: Vec<Node> = pointers
             .iter()
             .filter_map(|pointer| launch.arguments.get(pointer.position).copied())
             .collect();
-        are_distinct(parsed, &arguments)
+        are_distinct(code, &arguments)
     })
 }
 
 /// The definition and every declaration of the kernel in the file.
-fn declarations<'t>(parsed: &'t Parsed, name: &str, function: Node<'t>) -> Vec<Node<'t>> {
+fn declarations<'t>(code: Semantics<'t>, name: &str, function: Node<'t>) -> Vec<Node<'t>> {
     let mut found = vec![function];
-    for node in descendants_at_top(parsed.tree.root_node()) {
+    for node in code.top_level() {
         let declares = matches!(node.kind(), Kind::Declaration | Kind::TemplateInstantiation);
         let declarator = declares.then(|| function_declarator(node)).flatten();
         let declared = declarator.and_then(|of| of.field(Field::Declarator));
-        let plain = declared.map(|of| text(parsed, of).split('<').next().unwrap_or_default());
+        let plain = declared.map(|of| code.text(of).split('<').next().unwrap_or_default());
         if plain.is_some_and(|plain| plain.trim() == name) {
             found.push(node);
         }
@@ -204,11 +185,11 @@ fn declarations<'t>(parsed: &'t Parsed, name: &str, function: Node<'t>) -> Vec<N
 }
 
 /// `const` belongs to a function's type: every declaration has to say it, and an own header may hold another one.
-fn may_be_const(parsed: &Parsed, all: &[Node]) -> bool {
+fn may_be_const(code: Semantics, all: &[Node]) -> bool {
     let instantiated = all
         .iter()
         .any(|node| node.kind() == Kind::TemplateInstantiation);
-    let own_headers = parsed.text.lines().any(|line| {
+    let own_headers = code.source.lines().any(|line| {
         line.trim_start()
             .strip_prefix('#')
             .and_then(|rest| rest.trim_start().strip_prefix("include"))
@@ -219,9 +200,9 @@ fn may_be_const(parsed: &Parsed, all: &[Node]) -> bool {
 
 /// What makes a parameter `restrict`: nothing where it is; `None` where it cannot be said.
 fn edit(request: &Request<'_>, parameter: Node, constant: bool) -> Option<Vec<Edit>> {
-    let parsed = request.document.parsed();
+    let code = request.code();
     let declarator = parameter.field(Field::Declarator)?;
-    let written = text(parsed, parameter);
+    let written = code.text(parameter);
     let already = is_restrict(written);
     let mut edits = Vec::new();
     if !already {

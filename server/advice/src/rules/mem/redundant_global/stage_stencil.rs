@@ -9,21 +9,21 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use warplens_facts::facts::{Op, Source, Space};
-use warplens_syntax::{Field, Kind, Language, Node, Parsed, has_word};
+use warplens_hir::semantics::{children, declared_name};
+use warplens_hir::{Semantics, function_declarator};
+use warplens_symbolic::Ratio;
+use warplens_syntax::nodes::UnaryExpression;
+use warplens_syntax::{
+    BinaryOperator, Field, Kind, Language, Node, UnaryOperator, binary, has_word,
+};
 
-use crate::fixes::lanes::{Lanes, macro_value};
-use crate::fixes::launches::launches;
-use crate::fixes::polynomial::Polynomial;
+use crate::fixes::lanes::Lanes;
+use crate::fixes::polynomial::{self as polynomials, Polynomial, added, alone};
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{
-    children, declared_name, declared_type, function_declarator, in_a_macro, indent,
-    is_always_evaluated, kernel_node, only_subscript, text,
-};
-use crate::fixes::wording::{gain, number, occupancy};
+use crate::fixes::source::{indent, is_always_evaluated, is_target, only_subscript};
+use crate::fixes::ways::{exits, is_own_line, is_plain, is_store, way_to};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
-use crate::rules::mem::column_walk::stage_transpose::{
-    condition, exits, is_own_line, is_plain, is_store,
-};
+use crate::wording::{faster, number, occupancy};
 
 const RULE: &str = "mem/redundant-global";
 
@@ -36,7 +36,7 @@ const THREAD: [&str; 2] = ["#tx", "#ty"];
 const BLOCK: [&str; 2] = ["#bx", "#by"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let mut places = vec![place.clone()];
         places.extend(finding.related.iter().map(|(site, _)| kernel.place(*site)));
         // A product's second array has a place of its own.
@@ -45,7 +45,7 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Option<Fix> {
-    let parsed = request.document.parsed();
+    let code = request.code();
     let launch = &kernel.facts.launch;
     let known = kernel
         .blocks
@@ -54,17 +54,16 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
     if !known || launch.block_source.is_assumption() {
         return None;
     }
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let function = code.kernel(kernel.start..kernel.end)?;
     let plan = Plan::new(request, function, place, launch.block)?;
     let edits = in_order(plan.edits()?)?;
-    let seen = launches(parsed, &kernel.facts.name);
-    if seen.elsewhere {
+    let seen = code.launches(&kernel.facts.name);
+    if !seen.elsewhere.is_empty() {
         return None;
     }
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel).filter(|speedup| *speedup >= WORTH)?;
     let after = proof.after();
-    let count = |kernel: &Kernel<'_>| kernel.findings.iter().filter(|of| of.rule == RULE).count();
     let requests = |kernel: &Kernel<'_>| -> Option<f64> {
         let loads = kernel.facts.accesses.iter().filter(|access| {
             access.array == plan.array && access.op == Op::Load && access.space == Space::Global
@@ -72,7 +71,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
         loads.map(|access| access.requests).sum()
     };
     let (before, now) = (requests(kernel)?, requests(&after)?);
-    if count(&after) >= count(kernel) || now >= before {
+    if after.count(RULE) >= kernel.count(RULE) || now >= before {
         return None;
     }
     let said = launch.block_source == Source::Attribute || !seen.seen.is_empty();
@@ -90,7 +89,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
             plan.array,
             format_args!("{} %", number(100.0 * now / before)),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         ),
         rule: RULE,
         edits,
@@ -114,7 +113,7 @@ struct Bounds {
 
 /// What there is to edit.
 struct Plan<'t> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     lanes: Lanes<'t>,
     array: &'t str,
     ty: &'t str,
@@ -135,7 +134,7 @@ struct Plan<'t> {
 
 /// Reads subscripts and conditions.
 struct Reader<'a, 't> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     lanes: &'a Lanes<'t>,
     block: [u64; 3],
     opencl: bool,
@@ -150,13 +149,13 @@ impl<'t> Plan<'t> {
         place: &Range<usize>,
         block: [u64; 3],
     ) -> Option<Plan<'t>> {
-        let parsed = request.document.parsed();
+        let code = request.code();
         let opencl = request.document.language() == Language::OpenCl;
-        let lanes = Lanes::new(request.document, function)?;
+        let lanes = Lanes::new(code, function)?;
         let body = function.field(Field::Body)?;
         let asked = function.descendant_for_byte_range(place.start, place.end)?;
         let base = asked.field(Field::Argument)?;
-        let array = text(parsed, base);
+        let array = code.text(base);
         let is_element = asked.kind() == Kind::SubscriptExpression && asked.byte_range() == *place;
         if !is_element || base.kind() != Kind::Identifier || block[2] != 1 {
             return None;
@@ -166,17 +165,17 @@ impl<'t> Plan<'t> {
             .find(|one| {
                 one.field(Field::Declarator)
                     .and_then(declared_name)
-                    .is_some_and(|name| text(parsed, name) == array)
+                    .is_some_and(|name| code.text(name) == array)
             })?;
-        if has_word(text(parsed, parameter), "volatile")
-            || in_a_macro(parsed, array)
+        if has_word(code.text(parameter), "volatile")
+            || code.in_a_macro(array)
             || lanes.is_changed(array)
         {
             return None;
         }
-        let ty = declared_type(parsed, function, array)?;
+        let ty = code.written_element(function, array)?;
         let mut reader = Reader {
-            parsed,
+            code,
             lanes: &lanes,
             block,
             opencl,
@@ -189,7 +188,7 @@ impl<'t> Plan<'t> {
             let of_array = element.kind() == Kind::SubscriptExpression
                 && element
                     .field(Field::Argument)
-                    .is_some_and(|of| of.kind() == Kind::Identifier && text(parsed, of) == array);
+                    .is_some_and(|of| of.kind() == Kind::Identifier && code.text(of) == array);
             if !of_array {
                 continue;
             }
@@ -213,8 +212,8 @@ impl<'t> Plan<'t> {
         while top.parent()? != body {
             top = top.parent()?;
         }
-        let exits = exits(parsed, body, top)?;
-        if !is_plain(parsed, body, &exits) {
+        let exits = exits(code, body, top)?;
+        if !is_plain(code, body, &exits) {
             return None;
         }
         let reach = [0, 1].map(|axis| {
@@ -243,10 +242,10 @@ impl<'t> Plan<'t> {
             is_store(node) && (node.end_byte() < last || in_a_loop_of(node, &loads, body))
         });
         let written = loads.iter().any(|load| is_target(load.element));
-        let constant = has_word(text(parsed, parameter), "const")
+        let constant = has_word(code.text(parameter), "const")
             && ["__restrict__", "restrict", "__restrict"]
                 .iter()
-                .any(|word| has_word(text(parsed, parameter), word));
+                .any(|word| has_word(code.text(parameter), word));
         if written || (early && !constant) {
             return None;
         }
@@ -255,12 +254,12 @@ impl<'t> Plan<'t> {
             .all(|range| range[0] == (0, 0) || range[1] == (0, 0));
         let tile = ["tile", "staged", "block_tile"]
             .into_iter()
-            .find(|name| !has_word(&parsed.text, name))?;
+            .find(|name| !has_word(code.source, name))?;
         let first = exits.first().map_or(top, |(exit, _)| *exit);
         let block = [i64::try_from(block[0]).ok()?, i64::try_from(block[1]).ok()?];
-        is_own_line(parsed, body, first).then_some(())?;
+        is_own_line(code, body, first).then_some(())?;
         Some(Plan {
-            parsed,
+            code,
             lanes,
             array,
             ty,
@@ -300,10 +299,10 @@ impl<'t> Plan<'t> {
     }
 
     fn edits(&self) -> Option<Vec<Edit>> {
-        let parsed = self.parsed;
-        let margin = indent(&parsed.text, self.first.start_byte());
+        let code = self.code;
+        let margin = indent(code.source, self.first.start_byte());
         let unit = if margin.contains('\t') { "\t" } else { "    " };
-        let newline = if parsed.text.contains("\r\n") {
+        let newline = if code.source.contains("\r\n") {
             "\r\n"
         } else {
             "\n"
@@ -336,7 +335,7 @@ impl<'t> Plan<'t> {
         let mut conditions = Vec::new();
         for &axis in axes.iter().rev() {
             let (nearest, farthest) = self.reach[axis];
-            let back = Polynomial::constant(nearest).added();
+            let back = added(&Polynomial::constant((nearest).into()))?;
             write!(
                 before,
                 "const int {} = {} + {}{back};{newline}{margin}{inner}",
@@ -346,13 +345,13 @@ impl<'t> Plan<'t> {
             )
             .ok()?;
             for least in &self.bounds[axis].least {
-                let least = least.plus(&Polynomial::constant(nearest), 1)?;
+                let least = least.offset((nearest).into())?;
                 // No place of a block's own is below 0.
-                conditions.push(format!("{} >= {}", places[axis], least.alone()));
+                conditions.push(format!("{} >= {}", places[axis], alone(&least)?));
             }
             for below in &self.bounds[axis].below {
-                let below = below.plus(&Polynomial::constant(farthest), 1)?;
-                conditions.push(format!("{} < {}", places[axis], below.alone()));
+                let below = below.offset((farthest).into())?;
+                conditions.push(format!("{} < {}", places[axis], alone(&below)?));
             }
         }
         if self.cross && self.row.is_some() && self.reach.iter().all(|reach| *reach != (0, 0)) {
@@ -400,9 +399,8 @@ impl<'t> Plan<'t> {
         for load in &self.loads {
             let mut element = self.tile.to_owned();
             for &axis in axes {
-                let from =
-                    load.distance[axis].plus(&Polynomial::constant(-self.reach[axis].0), 1)?;
-                write!(element, "[{}{}]", own[axis], from.added()).ok()?;
+                let from = load.distance[axis].offset((-self.reach[axis].0).into())?;
+                write!(element, "[{}{}]", own[axis], added(&from)?).ok()?;
             }
             edits.push((load.element.byte_range(), element));
         }
@@ -411,7 +409,7 @@ impl<'t> Plan<'t> {
 
     fn new_name(&self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
-        while has_word(&self.parsed.text, &name) {
+        while has_word(self.code.source, &name) {
             name.push('_');
         }
         name
@@ -419,65 +417,41 @@ impl<'t> Plan<'t> {
 }
 
 impl<'t> Reader<'_, 't> {
-    /// The kernel's own statement that an element is in, and the conditions on the way there. Loops that run from one number to
-    /// another are gone through; `None` for others.
+    /// The kernel's own statement that an element is in, and the conditions on the way there. Loops that run from one number
+    /// to another are gone through; `None` for others.
     fn way(&mut self, body: Node<'t>, element: Node<'t>) -> Option<(Node<'t>, Vec<Node<'t>>)> {
-        let mut statement = element;
-        while !matches!(
-            statement.kind(),
-            Kind::ExpressionStatement | Kind::Declaration | Kind::ReturnStatement
-        ) {
-            statement = statement.parent()?;
-        }
-        is_always_evaluated(element, statement).then_some(())?;
-        let mut guards = Vec::new();
-        let mut at = statement;
-        loop {
-            let parent = at.parent()?;
-            if parent == body {
-                break;
-            }
-            match parent.kind() {
-                Kind::CompoundStatement => {}
-                Kind::IfStatement => {
-                    if parent.field(Field::Alternative).is_some()
-                        || parent.field(Field::Consequence) != Some(at)
-                    {
-                        return None;
-                    }
-                    guards.push(condition(self.parsed, parent)?);
+        let way = way_to(self.code, body, element, |looped| {
+            let counter = self.counter(looped)?;
+            match self.counters.iter().find(|known| known.0 == counter.0) {
+                Some(known) => (*known == counter).then_some(()),
+                None => {
+                    self.counters.push(counter);
+                    Some(())
                 }
-                Kind::ForStatement if parent.field(Field::Body) == Some(at) => {
-                    let counter = self.counter(parent)?;
-                    match self.counters.iter().find(|known| known.0 == counter.0) {
-                        Some(known) if *known != counter => return None,
-                        Some(_) => {}
-                        None => self.counters.push(counter),
-                    }
-                }
-                _ => return None,
             }
-            at = parent;
-        }
-        Some((at, guards))
+        })?;
+        let guards = way.guards.into_iter().rev().collect();
+        is_always_evaluated(element, way.statement).then_some((way.top, guards))
     }
 
     /// The counter of `for (int k = -3; k <= 3; k++)` with its first and last value.
     fn counter(&self, looped: Node<'t>) -> Option<(String, i64, i64)> {
         let given = looped.field(Field::Initializer)?;
         let one = given.field(Field::Declarator)?;
-        let name = text(self.parsed, declared_name(one)?);
+        let name = self.code.text(declared_name(one)?);
         let first = self.number(one.field(Field::Value)?)?;
-        let ty = text(self.parsed, given.field(Field::Type)?);
+        let ty = self.code.text(given.field(Field::Type)?);
         let test = looped.field(Field::Condition)?;
-        let left = text(self.parsed, test.field(Field::Left)?);
+        let left = self.code.text(test.field(Field::Left)?);
         let bound = self.number(test.field(Field::Right)?)?;
-        let last = match text(self.parsed, test.field(Field::Operator)?) {
-            "<" => bound.checked_sub(1)?,
-            "<=" => bound,
+        let last = match binary(test)? {
+            BinaryOperator::Less => bound.checked_sub(1)?,
+            BinaryOperator::LessEqual => bound,
             _ => return None,
         };
-        let step: String = text(self.parsed, looped.field(Field::Update)?)
+        let step: String = self
+            .code
+            .text(looped.field(Field::Update)?)
             .split_whitespace()
             .collect();
         let by_one = step == format!("{name}++") || step == format!("++{name}");
@@ -499,14 +473,14 @@ impl<'t> Reader<'_, 't> {
                     node.field(Field::Declarator)
                         .filter(|_| matches!(node.kind(), Kind::InitDeclarator | Kind::Declaration))
                 });
-            changed.is_some_and(|of| text(self.parsed, of) == name)
+            changed.is_some_and(|of| self.code.text(of) == name)
         });
         (left == name && by_one && kept && ty == "int" && first <= last)
             .then(|| (name.to_owned(), first, last))
     }
 
     fn number(&self, node: Node<'t>) -> Option<i64> {
-        self.read(node, 0)?.number()
+        i64::try_from(self.read(node, 0)?.as_whole()?).ok()
     }
 
     /// An expression in places, counters and parameters.
@@ -514,67 +488,67 @@ impl<'t> Reader<'_, 't> {
         if depth > 12 {
             return None;
         }
-        let parsed = self.parsed;
+        let code = self.code;
         let deeper = |node| self.read(node, depth + 1);
         match node.kind() {
             Kind::NumberLiteral => {
-                let digits = text(parsed, node).trim_end_matches(['u', 'U']);
+                let digits = code.text(node).trim_end_matches(['u', 'U']);
                 let octal = digits.len() > 1 && digits.starts_with('0');
                 (!octal).then(|| digits.parse().ok().map(Polynomial::constant))?
             }
             Kind::ParenthesizedExpression => deeper(node.named_child(0)?),
             Kind::UnaryExpression => {
-                let minus = text(parsed, node.field(Field::Operator)?) == "-";
+                let minus = UnaryExpression::cast(node)?.op()? == UnaryOperator::Minus;
                 let of = deeper(node.field(Field::Argument)?)?;
-                minus.then(|| Polynomial::default().plus(&of, -1))?
+                minus.then(|| of.neg())?
             }
             Kind::BinaryExpression => {
                 let left = deeper(node.field(Field::Left)?)?;
                 let right = deeper(node.field(Field::Right)?)?;
-                match text(parsed, node.field(Field::Operator)?) {
-                    "+" => left.plus(&right, 1),
-                    "-" => left.plus(&right, -1),
-                    "*" => left.times(&right),
+                match binary(node)? {
+                    BinaryOperator::Add => left.add(&right),
+                    BinaryOperator::Subtract => left.sub(&right),
+                    BinaryOperator::Multiply => left.mul(&right),
                     _ => None,
                 }
             }
             Kind::FieldExpression => {
-                let axis = match text(parsed, node.field(Field::Field)?) {
+                let axis = match code.text(node.field(Field::Field)?) {
                     "x" => 0,
                     "y" => 1,
                     _ => return None,
                 };
-                match text(parsed, node.field(Field::Argument)?) {
-                    "threadIdx" => Some(Polynomial::name(THREAD[axis])),
-                    "blockIdx" => Some(Polynomial::name(BLOCK[axis])),
-                    "blockDim" => self.size(axis),
+                match code.text(node.field(Field::Argument)?) {
+                    "threadIdx" => Some(polynomials::name(THREAD[axis])),
+                    "blockIdx" => Some(polynomials::name(BLOCK[axis])),
+                    "blockDim" => Some(self.size(axis)),
                     _ => None,
                 }
             }
             Kind::CallExpression if self.opencl => {
-                let name = text(parsed, node.field(Field::Function)?);
+                let name = code.text(node.field(Field::Function)?);
                 let arguments = children(node.field(Field::Arguments)?);
                 let [axis] = arguments[..] else { return None };
-                let axis: usize = text(parsed, axis).parse().ok().filter(|axis| *axis < 2)?;
+                let axis: usize = code.text(axis).parse().ok().filter(|axis| *axis < 2)?;
                 match name {
-                    "get_local_id" => Some(Polynomial::name(THREAD[axis])),
-                    "get_group_id" => Some(Polynomial::name(BLOCK[axis])),
-                    "get_local_size" => self.size(axis),
+                    "get_local_id" => Some(polynomials::name(THREAD[axis])),
+                    "get_group_id" => Some(polynomials::name(BLOCK[axis])),
+                    "get_local_size" => Some(self.size(axis)),
                     // Without an offset of the launch, as everywhere.
                     "get_global_id" => self
-                        .size(axis)?
-                        .times(&Polynomial::name(BLOCK[axis]))?
-                        .plus(&Polynomial::name(THREAD[axis]), 1),
+                        .size(axis)
+                        .mul(&polynomials::name(BLOCK[axis]))?
+                        .add(&polynomials::name(THREAD[axis])),
                     _ => None,
                 }
             }
             Kind::Identifier => {
-                let name = text(parsed, node);
+                let name = code.text(node);
                 if self.counters.iter().any(|(known, ..)| known == name) {
-                    return Some(Polynomial::name(name));
+                    return Some(polynomials::name(name));
                 }
-                if let Some(value) = macro_value(parsed, name) {
-                    return Some(Polynomial::constant(value));
+                if let Some(value) = code.macro_value(name) {
+                    return Some(Polynomial::constant(value.into()));
                 }
                 if let Some(value) = self.lanes.value_of(name) {
                     let narrow = !matches!(value.1, "long" | "size_t" | "int64_t" | "uint64_t");
@@ -582,22 +556,22 @@ impl<'t> Reader<'_, 't> {
                 }
                 self.lanes
                     .is_parameter(name)
-                    .then(|| Polynomial::name(name))
+                    .then(|| polynomials::name(name))
             }
             _ => None,
         }
     }
 
-    fn size(&self, axis: usize) -> Option<Polynomial> {
-        Some(Polynomial::constant(i64::try_from(self.block[axis]).ok()?))
+    fn size(&self, axis: usize) -> Polynomial {
+        Polynomial::constant(self.block[axis].into())
     }
 
     /// How far a subscript is from `y * row + x`, and the row's length.
     fn distance(&self, index: &Polynomial) -> Option<([Polynomial; 2], Option<String>)> {
         let [width, height] = [self.block[0] as i64, self.block[1] as i64];
         let mut row = None;
-        for (names, factor) in index.terms() {
-            if let [place, other] = names
+        for (names, factor) in index.products()? {
+            if let [place, other] = names[..]
                 && place == THREAD[1]
                 && factor == 1
             {
@@ -605,16 +579,17 @@ impl<'t> Reader<'_, 't> {
             }
         }
         let mut rest = index
-            .plus(&Polynomial::name(THREAD[0]), -1)?
-            .plus(&Polynomial::name(BLOCK[0]), -width)?;
+            .sub(&polynomials::name(THREAD[0]))?
+            .plus(&polynomials::name(BLOCK[0]), Ratio::whole((-width).into()))?;
         if let Some(row) = &row {
-            let length = Polynomial::name(row);
-            let place = Polynomial::name(THREAD[1]).plus(&Polynomial::name(BLOCK[1]), height)?;
-            rest = rest.plus(&place.times(&length)?, -1)?;
+            let length = polynomials::name(row);
+            let place = polynomials::name(THREAD[1])
+                .plus(&polynomials::name(BLOCK[1]), Ratio::whole((height).into()))?;
+            rest = rest.sub(&place.mul(&length)?)?;
         }
         let mut distance = [Polynomial::default(), Polynomial::default()];
-        for (names, factor) in rest.terms() {
-            let (axis, counter) = match names {
+        for (names, factor) in rest.products()? {
+            let (axis, counter) = match names[..] {
                 [] => (0, None),
                 [one] if Some(one) == row.as_ref() => (1, None),
                 [one] => (0, Some(one)),
@@ -625,11 +600,11 @@ impl<'t> Reader<'_, 't> {
             let term = match counter {
                 None => Polynomial::constant(1),
                 Some(name) if self.counters.iter().any(|(known, ..)| known == name) => {
-                    Polynomial::name(name)
+                    polynomials::name(name)
                 }
                 Some(_) => return None,
             };
-            distance[axis] = distance[axis].plus(&term, factor)?;
+            distance[axis] = distance[axis].plus(&term, Ratio::whole((factor).into()))?;
         }
         Some((distance, row))
     }
@@ -637,8 +612,8 @@ impl<'t> Reader<'_, 't> {
     /// The least and the greatest value of a distance.
     fn range(&self, distance: &Polynomial) -> Option<(i64, i64)> {
         let (mut least, mut most) = (0i64, 0i64);
-        for (names, factor) in distance.terms() {
-            let (first, last) = match names {
+        for (names, factor) in distance.products()? {
+            let (first, last) = match names[..] {
                 [] => (1, 1),
                 [one] => {
                     let (_, first, last) = self.counters.iter().find(|(name, ..)| name == one)?;
@@ -655,7 +630,6 @@ impl<'t> Reader<'_, 't> {
 
     /// Notes what a condition, or its opposite, says of the places; `None` where it says something else.
     fn bound(&self, condition: Node<'t>, not: bool, bounds: &mut [Bounds; 2]) -> Option<()> {
-        let parsed = self.parsed;
         if condition.kind() == Kind::ParenthesizedExpression {
             return self.bound(condition.named_child(0)?, not, bounds);
         }
@@ -664,29 +638,45 @@ impl<'t> Reader<'_, 't> {
         }
         let left = condition.field(Field::Left)?;
         let right = condition.field(Field::Right)?;
-        let operator = text(parsed, condition.field(Field::Operator)?);
-        if operator == if not { "||" } else { "&&" } {
+        let operator = binary(condition)?;
+        if operator
+            == if not {
+                BinaryOperator::Or
+            } else {
+                BinaryOperator::And
+            }
+        {
             self.bound(left, not, bounds)?;
             return self.bound(right, not, bounds);
         }
-        let difference = self.read(left, 0)?.plus(&self.read(right, 0)?, -1)?;
+        let difference = self.read(left, 0)?.sub(&self.read(right, 0)?)?;
         let operator = match (operator, not) {
-            ("<", false) | (">=", true) => "<",
-            ("<=", false) | (">", true) => "<=",
-            (">", false) | ("<=", true) => ">",
-            (">=", false) | ("<", true) => ">=",
+            (BinaryOperator::Less, false) | (BinaryOperator::GreaterEqual, true) => {
+                BinaryOperator::Less
+            }
+            (BinaryOperator::LessEqual, false) | (BinaryOperator::Greater, true) => {
+                BinaryOperator::LessEqual
+            }
+            (BinaryOperator::Greater, false) | (BinaryOperator::LessEqual, true) => {
+                BinaryOperator::Greater
+            }
+            (BinaryOperator::GreaterEqual, false) | (BinaryOperator::Less, true) => {
+                BinaryOperator::GreaterEqual
+            }
             _ => return None,
         };
         let axis = (0..2).find(|axis| difference.has(THREAD[*axis]))?;
-        let place = Polynomial::name(THREAD[axis])
-            .plus(&Polynomial::name(BLOCK[axis]), self.block[axis] as i64)?;
-        let sign = difference.factor(&[THREAD[axis]]);
+        let place = polynomials::name(THREAD[axis]).plus(
+            &polynomials::name(BLOCK[axis]),
+            Ratio::whole((self.block[axis] as i64).into()),
+        )?;
+        let sign = i64::try_from(difference.coefficient_of(THREAD[axis]).as_whole()?).ok()?;
         if sign.abs() != 1 {
             return None;
         }
         // sign * place + rest, against 0.
-        let rest = difference.plus(&place, -sign)?;
-        let foreign = THREAD.iter().chain(&BLOCK).any(|name| rest.has(name))
+        let rest = difference.plus(&place, Ratio::whole((-sign).into()))?;
+        let foreign = THREAD.iter().chain(&BLOCK).any(|name| rest.has(*name))
             || self.counters.iter().any(|(name, ..)| rest.has(name));
         if foreign {
             return None;
@@ -694,15 +684,19 @@ impl<'t> Reader<'_, 't> {
         let of = &mut bounds[axis];
         match (operator, sign) {
             // place < -rest
-            ("<", 1) => of.below.push(Polynomial::default().plus(&rest, -1)?),
-            ("<=", 1) => of.below.push(Polynomial::constant(1).plus(&rest, -1)?),
-            (">", 1) => of.least.push(Polynomial::constant(1).plus(&rest, -1)?),
-            (">=", 1) => of.least.push(Polynomial::default().plus(&rest, -1)?),
+            (BinaryOperator::Less, 1) => of.below.push(rest.neg()?),
+            (BinaryOperator::LessEqual, 1) => {
+                of.below.push(Polynomial::constant(1).sub(&rest)?);
+            }
+            (BinaryOperator::Greater, 1) => of.least.push(Polynomial::constant(1).sub(&rest)?),
+            (BinaryOperator::GreaterEqual, 1) => {
+                of.least.push(rest.neg()?);
+            }
             // rest - place < 0
-            ("<", _) => of.least.push(rest.plus(&Polynomial::constant(1), 1)?),
-            ("<=", _) => of.least.push(rest),
-            (">", _) => of.below.push(rest),
-            (_, _) => of.below.push(rest.plus(&Polynomial::constant(1), 1)?),
+            (BinaryOperator::Less, _) => of.least.push(rest.offset(1)?),
+            (BinaryOperator::LessEqual, _) => of.least.push(rest),
+            (BinaryOperator::Greater, _) => of.below.push(rest),
+            (_, _) => of.below.push(rest.offset(1)?),
         }
         Some(())
     }
@@ -731,14 +725,5 @@ fn contains_any(outer: Node, loads: &[Load]) -> bool {
     loads.iter().any(|load| {
         outer.start_byte() <= load.element.start_byte()
             && load.element.end_byte() <= outer.end_byte()
-    })
-}
-
-/// True where an element is what is changed, or its address is taken.
-fn is_target(element: Node) -> bool {
-    element.parent().is_some_and(|parent| match parent.kind() {
-        Kind::AssignmentExpression => parent.field(Field::Left) == Some(element),
-        Kind::UpdateExpression | Kind::PointerExpression => true,
-        _ => false,
     })
 }

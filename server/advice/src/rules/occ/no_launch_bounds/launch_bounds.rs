@@ -1,30 +1,30 @@
 //! Promises the compiler how big the block is: `__launch_bounds__`, in OpenCL `reqd_work_group_size`.
 
+use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{Field, Kind, Language, Node, Parsed};
+use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{function_declarator, in_a_macro, kernel_node, text};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "occ/no-launch-bounds";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, _, _| fix(request, kernel))
+    of_findings(request, RULE, |_, kernel, _, _| fix(request, kernel))
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let document = request.document;
-    let parsed = document.parsed();
-    let definition = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = Semantics::new(document);
+    let definition = code.kernel(kernel.start..kernel.end)?;
     let declarator = function_declarator(definition)?;
     let name = declarator.field(Field::Declarator)?;
-    let head = parsed.text.get(kernel.start..declarator.start_byte())?;
-    if text(parsed, name) != kernel.facts.name
+    let head = code.source.get(kernel.start..declarator.start_byte())?;
+    if code.text(name) != kernel.facts.name
         || head.contains('#')
-        || in_a_macro(parsed, &kernel.facts.name)
-        || !only_launched(parsed, &kernel.facts.name, name)
+        || code.in_a_macro(&kernel.facts.name)
+        || !only_launched(code, &kernel.facts.name, name)
     {
         return None;
     }
@@ -55,7 +55,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
     let after = proof.after();
-    let said = after.findings.iter().any(|finding| finding.rule == RULE);
+    let said = after.count(RULE) > 0;
     if said || after.facts.launch.block != kernel.facts.launch.block {
         return None;
     }
@@ -63,7 +63,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
         title: format!(
             "Add `{promise}`: {} registers per thread whatever the compiler, {}",
             after.resources.registers_per_thread,
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -73,13 +73,11 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
 }
 
 /// True where the file names the kernel only to declare it and to launch it: who has its address may launch it otherwise.
-fn only_launched(parsed: &Parsed, name: &str, defined: Node) -> bool {
-    parsed
-        .tree
-        .root_node()
+fn only_launched(code: Semantics, name: &str, defined: Node) -> bool {
+    code.root
         .descendants()
         .into_iter()
-        .filter(|node| node.child_count() == 0 && *node != defined && text(parsed, *node) == name)
+        .filter(|node| node.child_count() == 0 && *node != defined && code.text(*node) == name)
         .filter(|node| node.kind() == Kind::Identifier)
         .all(|node| {
             let mut child = node;

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use warplens_facts::facts::{Access, SharedArray, Space};
-use warplens_syntax::{Document, Field, Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_hir::semantics::{Hands, children, declared_name};
+use warplens_syntax::{BinaryOperator, Document, Field, Kind, Node, binary};
 
-use crate::fixes::source::{
-    Hands, children, declared_name, hands, in_a_macro, kernel_node, text, uses,
-};
-use crate::fixes::wording::{counted, gain, number, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
+use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "smem/bank-conflict";
 
@@ -112,7 +111,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
             counted(passes_of(kernel), "pass", "passes"),
             number(passes_of(after)),
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup),
+            faster(speedup),
         );
         let none_left = !after
             .facts
@@ -180,7 +179,7 @@ fn proof(
 
 /// What there is to edit.
 pub(crate) struct Plan<'t> {
-    parsed: &'t Parsed,
+    code: Semantics<'t>,
     /// Extent expressions, outermost first.
     pub(crate) sizes: Vec<Node<'t>>,
     /// The element type as written.
@@ -204,8 +203,8 @@ impl<'t> Plan<'t> {
         {
             return None;
         }
-        let parsed = document.parsed();
-        let function = kernel_node(parsed, kernel.start..kernel.end)?;
+        let code = Semantics::new(document);
+        let function = code.kernel(kernel.start..kernel.end)?;
         let Range { start, end } = kernel.place(array.site);
         let declarator = function.descendant_for_byte_range(start, end)?;
         if declarator.byte_range() != (start..end) || declarator.kind() != Kind::ArrayDeclarator {
@@ -215,7 +214,7 @@ impl<'t> Plan<'t> {
             .parent()
             .filter(|parent| parent.kind() == Kind::Declaration)?;
         let stored_elsewhere = children(declaration).iter().any(|child| {
-            child.kind() == Kind::StorageClassSpecifier && text(parsed, *child) == "extern"
+            child.kind() == Kind::StorageClassSpecifier && code.text(*child) == "extern"
         });
         let ty = declaration.field(Field::Type)?;
         if stored_elsewhere || declaration.has_error() || ty.field(Field::Body).is_some() {
@@ -229,23 +228,23 @@ impl<'t> Plan<'t> {
         }
         sizes.reverse();
         let name = declared_name(at).filter(|name| *name == at)?;
-        if text(parsed, name) != array.name
+        if code.text(name) != array.name
             || sizes.len() != array.extents.len()
-            || in_a_macro(parsed, &array.name)
+            || code.in_a_macro(&array.name)
         {
             return None;
         }
         let mut sizeofs = Vec::new();
-        let uses = uses(parsed, function, &array.name, name)?;
+        let uses = code.uses(&code.declaration(name)?)?;
         for name in &uses {
             if !kept_right(document, kernel, array, *name, &mut sizeofs) {
                 return None;
             }
         }
         Some(Plan {
-            parsed,
+            code,
             sizes,
-            element: text(parsed, ty),
+            element: code.text(ty),
             sizeofs,
             uses,
         })
@@ -256,10 +255,10 @@ impl<'t> Plan<'t> {
         let mut texts: Vec<String> = self
             .sizes
             .iter()
-            .map(|size| text(self.parsed, *size).to_owned())
+            .map(|size| self.code.text(*size).to_owned())
             .collect();
         let last = self.sizes.last()?;
-        *texts.last_mut()? = padded(self.parsed, *last, padding)?;
+        *texts.last_mut()? = padded(self.code, *last, padding)?;
         Some(texts)
     }
 
@@ -269,7 +268,7 @@ impl<'t> Plan<'t> {
         let mut edits = vec![(last.byte_range(), extents.last()?.clone())];
         for (range, left) in &self.sizeofs {
             let factors = self.sizes[self.sizes.len() - left..].iter().map(|size| {
-                let factor = text(self.parsed, *size);
+                let factor = self.code.text(*size);
                 if simple(*size) {
                     format!(" * {factor}")
                 } else {
@@ -297,21 +296,21 @@ pub(crate) fn simple(node: Node) -> bool {
 }
 
 /// `32` and 1 make `33`, `TILE` makes `TILE + 1`, `TILE + 1` makes `TILE + 2`, `1 << b` makes `(1 << b) + 1`.
-fn padded(parsed: &Parsed, size: Node, padding: u64) -> Option<String> {
-    let written = text(parsed, size);
+fn padded(code: Semantics, size: Node, padding: u64) -> Option<String> {
+    let written = code.text(size);
     if let Some(sum) = literal(written, padding) {
         return Some(sum);
     }
     if size.kind() == Kind::BinaryExpression {
-        let operator = text(parsed, size.field(Field::Operator)?);
+        let operator = binary(size)?;
         let right = size.field(Field::Right)?;
-        if operator == "+"
-            && let Some(sum) = literal(text(parsed, right), padding)
+        if operator == BinaryOperator::Add
+            && let Some(sum) = literal(code.text(right), padding)
         {
-            let head = parsed.text.get(size.start_byte()..right.start_byte())?;
+            let head = code.source.get(size.start_byte()..right.start_byte())?;
             return Some(format!("{head}{sum}"));
         }
-        if matches!(operator, "*" | "/" | "%" | "+" | "-") {
+        if operator.is_arithmetic() {
             return Some(format!("{written} + {padding}"));
         }
         return Some(format!("({written}) + {padding}"));
@@ -375,7 +374,7 @@ fn kept_right(
     name: Node,
     sizeofs: &mut Vec<(Range<usize>, usize)>,
 ) -> bool {
-    let parsed = document.parsed();
+    let code = Semantics::new(document);
     let Some((at, indices)) = subscript(name, array.extents.len()) else {
         return false;
     };
@@ -397,18 +396,18 @@ fn kept_right(
         return true;
     }
     indices.len() == array.extents.len()
-        && within_its_row(parsed, kernel, array, &indices)
-        && hands(document, at) == Hands::Value
+        && within_its_row(code, kernel, array, &indices)
+        && code.hands(at) == Hands::Value
 }
 
 /// False where the last index may run past its row on purpose: `tile[0][threadIdx.x]` over all rows. Rows
 /// chosen by literals with a last index that is not seen to stay within the row are that idiom.
-fn within_its_row(parsed: &Parsed, kernel: &Kernel, array: &SharedArray, indices: &[Node]) -> bool {
+fn within_its_row(code: Semantics, kernel: &Kernel, array: &SharedArray, indices: &[Node]) -> bool {
     let (Some((last, rows)), Some(&(extent, _))) = (indices.split_last(), array.extents.last())
     else {
         return false;
     };
-    let number = |node: &Node| text(parsed, *node).parse::<u64>().ok();
+    let number = |node: &Node| code.text(*node).parse::<u64>().ok();
     if let Some(index) = number(last) {
         return index < extent;
     }
@@ -416,7 +415,7 @@ fn within_its_row(parsed: &Parsed, kernel: &Kernel, array: &SharedArray, indices
         return true;
     }
     let block = kernel.facts.launch.block;
-    let written: String = text(parsed, *last).split_whitespace().collect();
+    let written: String = code.text(*last).split_whitespace().collect();
     let coordinates = [
         ["threadIdx.x", "get_local_id(0)"],
         ["threadIdx.y", "get_local_id(1)"],

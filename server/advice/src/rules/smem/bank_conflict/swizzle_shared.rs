@@ -2,15 +2,15 @@
 //! the tile needs no more room.
 
 use warplens_facts::facts::SharedArray;
-use warplens_syntax::{Kind, Node, Parsed};
+use warplens_hir::Semantics;
+use warplens_syntax::{Kind, Node};
 
 use crate::fixes::proof::prove;
-use crate::fixes::source::text;
-use crate::fixes::wording::{counted, gain, number};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
 use crate::rules::smem::bank_conflict::pad_shared::{
     Plan, conflicting, simple, subscript, target, total_passes,
 };
+use crate::wording::{counted, faster, number};
 
 const RULE: &str = "smem/bank-conflict";
 
@@ -41,13 +41,13 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
         return None;
     }
     let plan = Plan::new(request.document, kernel, array)?;
-    let parsed = request.document.parsed();
+    let code = request.code();
     let mut edits = Vec::new();
     for name in &plan.uses {
         let (_, indices) = subscript(*name, 2)?;
         // A `sizeof` of the array or a row of it stays what it is.
         let [row, column] = indices[..] else { continue };
-        edits.push(swizzled(parsed, kernel, array, row, column)?);
+        edits.push(swizzled(code, kernel, array, row, column)?);
     }
     let edits = in_order(edits)?;
     let before = total_passes(kernel, index)?;
@@ -72,7 +72,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
             array.name,
             counted(now, "pass", "passes"),
             number(then),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,
@@ -83,7 +83,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
 
 /// The column of one use, exclusive or the row; `None` where the row cannot be said twice, or an index may leave the tile.
 fn swizzled(
-    parsed: &Parsed,
+    code: Semantics,
     kernel: &Kernel,
     array: &SharedArray,
     row: Node,
@@ -93,7 +93,7 @@ fn swizzled(
         matches!(
             node.kind(),
             Kind::AssignmentExpression | Kind::UpdateExpression | Kind::LambdaExpression
-        ) || node.kind() == Kind::CallExpression && !text(parsed, *node).starts_with("get_local_id")
+        ) || node.kind() == Kind::CallExpression && !code.text(*node).starts_with("get_local_id")
     };
     if row.descendants().iter().any(changes) {
         return None;
@@ -107,7 +107,7 @@ fn swizzled(
         ["threadIdx.z", "get_local_id(2)"],
     ];
     for index in [row, column] {
-        let written: String = text(parsed, index).split_whitespace().collect();
+        let written: String = code.text(index).split_whitespace().collect();
         let axis = names.iter().position(|all| all.contains(&written.as_str()));
         if axis.is_some_and(|axis| block[axis] > extent)
             || written.parse::<u64>().is_ok_and(|at| at >= extent)
@@ -116,7 +116,7 @@ fn swizzled(
         }
     }
     let operand = |node: Node| {
-        let written = text(parsed, node);
+        let written = code.text(node);
         if simple(node)
             || matches!(
                 node.kind(),

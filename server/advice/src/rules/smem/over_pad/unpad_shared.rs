@@ -1,16 +1,16 @@
 //! Takes a padding away that cures nothing.
 
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{children, text};
-use crate::fixes::wording::{gain, occupancy};
 use crate::fixes::{Edit, Fix, Kernel, Request};
 use crate::rules::smem::bank_conflict::pad_shared::{Plan, total_passes};
-use warplens_syntax::{Field, Kind};
+use crate::wording::{faster, occupancy};
+use warplens_hir::semantics::children;
+use warplens_syntax::{BinaryOperator, Field, Kind, binary};
 
 const RULE: &str = "smem/over-pad";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, _| {
+    of_findings(request, RULE, |_, kernel, finding, _| {
         fix(request, kernel, finding.shared_array?)
     })
 }
@@ -29,17 +29,16 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {
     while size.kind() == Kind::ParenthesizedExpression {
         size = *children(size).first()?;
     }
-    let parsed = request.document.parsed();
+    let code = request.code();
     let number = |written: &str| written.parse::<u64>().ok();
-    let short = if number(text(parsed, size)) == Some(padded) {
+    let short = if number(code.text(size)) == Some(padded) {
         plain.to_string()
     } else if size.kind() == Kind::BinaryExpression {
-        let operator = text(parsed, size.field(Field::Operator)?);
         let (left, right) = (
-            text(parsed, size.field(Field::Left)?),
-            text(parsed, size.field(Field::Right)?),
+            code.text(size.field(Field::Left)?),
+            code.text(size.field(Field::Right)?),
         );
-        if operator != "+" || number(right) != Some(padded - plain) {
+        if binary(size) != Some(BinaryOperator::Add) || number(right) != Some(padded - plain) {
             return None;
         }
         left.to_owned()
@@ -62,7 +61,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize) -> Option<Fix> {
             array.name,
             array.bytes - smaller.bytes,
             occupancy(kernel.occupancy, after.occupancy),
-            gain(speedup)
+            faster(speedup)
         ),
         rule: RULE,
         edits,

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use crate::Cure;
 use warplens_facts::facts::{OpClass, SourceFacts};
+use warplens_hir::Semantics;
 use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
-use crate::fixes::source::{in_a_macro, kernel_node, text};
-use crate::fixes::wording::gain;
 use crate::fixes::{Edit, Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "sync/redundant-barrier";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, place| {
         let cure = finding.cure?;
         (cure == Cure::Nothing || one_launch(request, kernel))
             .then(|| fix(request, kernel, place, cure == Cure::WithinWarp))?
@@ -28,8 +28,8 @@ fn fix(
     within_warps: bool,
 ) -> Option<Fix> {
     let document = request.document;
-    let parsed = document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
+    let code = Semantics::new(document);
+    let function = code.kernel(kernel.start..kernel.end)?;
     let mut node = function.descendant_for_byte_range(place.start, place.end)?;
     while node.kind() != Kind::ExpressionStatement {
         node = node
@@ -39,13 +39,13 @@ fn fix(
     let call = node
         .named_child(0)
         .filter(|call| call.kind() == Kind::CallExpression)?;
-    let name = text(parsed, call.field(Field::Function)?);
+    let name = code.text(call.field(Field::Function)?);
     let alone = node
         .parent()
         .is_some_and(|parent| parent.kind() == Kind::CompoundStatement);
     if !matches!(name, "__syncthreads" | "barrier" | "work_group_barrier")
         || !alone
-        || in_a_macro(parsed, name)
+        || code.in_a_macro(name)
     {
         return None;
     }
@@ -56,7 +56,7 @@ fn fix(
         }
         (call.byte_range(), "__syncwarp()".to_owned())
     } else {
-        (whole_line(&parsed.text, node), String::new())
+        (whole_line(code.source, node), String::new())
     };
     let edits = vec![edit];
     let proof = prove(request, kernel, &edits)?;
@@ -73,7 +73,7 @@ fn fix(
         "Remove the barrier, nothing crosses it"
     };
     Some(Fix {
-        title: format!("{what}, {}", gain(speedup)),
+        title: format!("{what}, {}", faster(speedup)),
         rule: RULE,
         edits,
         gain: speedup,

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use crate::{Cure, Finding};
-use warplens_syntax::{Field, Kind, Parsed, has_word};
+use warplens_hir::Semantics;
+use warplens_syntax::{Field, Kind, has_word};
 
-use crate::fixes::launches::launches_written;
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{in_a_macro, kernel_node, text};
-use crate::fixes::wording::gain;
 use crate::fixes::{Fix, Kernel, Request};
+use crate::wording::faster;
 
 const RULE: &str = "sync/wide-fence";
 
@@ -31,9 +30,7 @@ const SEEN_ELSEWHERE: [&str; 13] = [
 ];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |kernel, finding, place| {
-        fix(request, kernel, finding, place)
-    })
+    of_findings(request, RULE, fix)
 }
 
 fn fix(
@@ -42,22 +39,16 @@ fn fix(
     finding: &Finding,
     place: &Range<usize>,
 ) -> Option<Fix> {
-    let parsed = request.document.parsed();
-    let function = kernel_node(parsed, kernel.start..kernel.end)?;
-    let mut call = function.descendant_for_byte_range(place.start, place.end)?;
-    while call.kind() != Kind::CallExpression {
-        call = call
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len())?;
-    }
+    let code = request.code();
+    let call = code.node_of_kind(Kind::CallExpression, place)?;
     let callee = call.field(Field::Function)?;
-    let name = text(parsed, callee);
-    if !matches!(name, "__threadfence" | "__threadfence_system") || in_a_macro(parsed, name) {
+    let name = code.text(callee);
+    if !matches!(name, "__threadfence" | "__threadfence_system") || code.in_a_macro(name) {
         return None;
     }
     let (narrow, who) = if finding.cure == Some(Cure::WithinBlock) {
         ("__threadfence_block", "the block")
-    } else if own_memory(parsed, kernel) {
+    } else if own_memory(code, kernel) {
         ("__threadfence", "this GPU")
     } else {
         return None;
@@ -66,7 +57,7 @@ fn fix(
     let proof = prove(request, kernel, &edits)?;
     let speedup = proof.speedup(kernel)?;
     Some(Fix {
-        title: format!("Fence for {who} alone: `{narrow}()`, {}", gain(speedup)),
+        title: format!("Fence for {who} alone: `{narrow}()`, {}", faster(speedup)),
         rule: RULE,
         edits,
         gain: speedup,
@@ -75,9 +66,9 @@ fn fix(
 }
 
 /// True where the file launches the kernel, allocates device memory, and shows no memory that anyone else may look at.
-fn own_memory(parsed: &Parsed, kernel: &Kernel<'_>) -> bool {
-    let text = &*parsed.text;
-    launches_written(parsed, &kernel.facts.name) > 0
+fn own_memory(code: Semantics, kernel: &Kernel<'_>) -> bool {
+    let text = code.source;
+    code.launches_written(&kernel.facts.name) > 0
         && (has_word(text, "cudaMalloc") || has_word(text, "hipMalloc"))
         && !SEEN_ELSEWHERE.iter().any(|word| text.contains(word))
 }

@@ -1,0 +1,75 @@
+//! Where something is defined: a text and a stretch of it.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHasher;
+use warplens_syntax::{Expanded, Kind, Node};
+
+/// Where something is defined.
+#[derive(Clone)]
+pub struct Definition {
+    /// The text.
+    pub text: Arc<Expanded>,
+    /// Its bytes in the expanded text.
+    pub range: Range<usize>,
+    /// A hash of those bytes.
+    pub hash: u64,
+    /// True in a header.
+    pub header: bool,
+}
+
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:?}", self.text.path.display(), self.range)
+    }
+}
+
+impl Definition {
+    pub(crate) fn new(text: &Arc<Expanded>, range: Range<usize>, header: bool) -> Definition {
+        let hash = text_hash(&text.text[range.clone()]);
+        Definition {
+            text: Arc::clone(text),
+            range,
+            hash,
+            header,
+        }
+    }
+
+    /// The node of one of these kinds that ends where the definition ends.
+    pub fn node(&self, kinds: &[Kind]) -> Option<Node<'_>> {
+        node_ending(&self.text, &self.range, kinds)
+    }
+}
+
+/// The hash by which a function is known while it moves about its file.
+pub fn text_hash(text: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The outermost node of one of these kinds that ends where the range ends and begins in it.
+pub fn node_ending<'t>(
+    parsed: &'t Expanded,
+    range: &Range<usize>,
+    kinds: &[Kind],
+) -> Option<Node<'t>> {
+    let root = parsed.tree.root_node();
+    let mut node = root.descendant_for_byte_range(range.end.checked_sub(1)?, range.end)?;
+    let mut found = None;
+    loop {
+        if node.start_byte() < range.start {
+            return found;
+        }
+        if kinds.contains(&node.kind()) && node.end_byte() == range.end {
+            found = Some(node);
+        }
+        match node.parent() {
+            Some(parent) => node = parent,
+            None => return found,
+        }
+    }
+}
