@@ -302,8 +302,7 @@ struct Table {
     ptx: FxHashMap<String, usize>,
     float: FxHashMap<String, usize>,
     intrinsic: FxHashMap<String, usize>,
-    /// Names with `*`, split there, in the order of the file.
-    patterns: Vec<(Vec<String>, usize)>,
+    patterns: Patterns,
     operations: FxHashMap<String, Operation>,
 }
 
@@ -321,6 +320,10 @@ fn word<'de, T: Deserialize<'de>>(word: &'de str) -> T {
 impl Spelling {
     fn without<'n>(&self, name: &'n str) -> &'n str {
         let mut base = name.trim_start_matches('_');
+        // Every prefix and every ending has an underscore (`Table::new` holds it).
+        if !base.contains('_') {
+            return base;
+        }
         for prefix in &self.prefixes {
             base = base.strip_prefix(prefix.as_str()).unwrap_or(base);
         }
@@ -407,8 +410,50 @@ fn fits(pattern: &[String], name: &str) -> bool {
     rest.ends_with(last.as_str())
 }
 
+/// Names with `*`, split there, each with its entry.
+#[derive(Default)]
+struct Patterns {
+    /// By their first bytes: most names of a program begin like none of them.
+    by_start: FxHashMap<[u8; Patterns::START], Vec<(Vec<String>, usize)>>,
+    /// Those whose `*` comes sooner.
+    short: Vec<(Vec<String>, usize)>,
+}
+
+impl Patterns {
+    const START: usize = 3;
+
+    fn add(&mut self, name: &str, number: usize) {
+        let parts: Vec<String> = name.split('*').map(str::to_owned).collect();
+        match parts[0].as_bytes().first_chunk() {
+            Some(start) => self
+                .by_start
+                .entry(*start)
+                .or_default()
+                .push((parts, number)),
+            None => self.short.push((parts, number)),
+        }
+    }
+
+    /// The first entry with a pattern that a name fits, of those that are `own`.
+    fn first(&self, name: &str, own: impl Fn(&usize) -> bool) -> Option<usize> {
+        let first_of = |patterns: &[(Vec<String>, usize)]| {
+            let mut patterns = patterns.iter();
+            let found = patterns.find(|(parts, number)| own(number) && fits(parts, name));
+            found.map(|(_, number)| *number)
+        };
+        let start = name.as_bytes().first_chunk::<{ Patterns::START }>();
+        let long = start.and_then(|start| first_of(self.by_start.get(start)?));
+        [long, first_of(&self.short)].into_iter().flatten().min()
+    }
+}
+
 impl Table {
     fn new(file: File) -> Table {
+        let mut affixes = file.spelling.prefixes.iter().chain(&file.spelling.endings);
+        assert!(
+            affixes.all(|affix| affix.contains('_')),
+            "prefixes and endings have an underscore"
+        );
         let mut table = Table {
             spelling: file.spelling,
             entries: Vec::new(),
@@ -416,7 +461,7 @@ impl Table {
             ptx: FxHashMap::default(),
             float: FxHashMap::default(),
             intrinsic: FxHashMap::default(),
-            patterns: Vec::new(),
+            patterns: Patterns::default(),
             operations: FxHashMap::default(),
         };
         for row in file.group.into_iter().flat_map(|group| group.functions) {
@@ -448,8 +493,7 @@ impl Table {
                 (_, Some(Spelled::Float)) => &mut self.float,
                 (_, Some(Spelled::Intrinsic)) => &mut self.intrinsic,
                 _ if name.contains('*') => {
-                    let parts = name.split('*').map(str::to_owned).collect();
-                    self.patterns.push((parts, number));
+                    self.patterns.add(&name, number);
                     continue;
                 }
                 _ => &mut self.exact,
@@ -460,11 +504,7 @@ impl Table {
 
     fn find(&self, name: &str, opencl: bool) -> Option<&Entry> {
         let own = |number: &usize| opencl || !self.entries[*number].opencl;
-        let of_pattern = || {
-            let mut patterns = self.patterns.iter();
-            let found = patterns.find(|(parts, number)| own(number) && fits(parts, name));
-            found.map(|(_, number)| *number)
-        };
+        let of_pattern = || self.patterns.first(name, own);
         let exact = self.exact.get(name).copied().filter(own);
         let number = exact
             .or_else(of_pattern)

@@ -228,6 +228,12 @@ pub fn walk_expression<'a, V: Visitor<'a> + ?Sized>(
     visitor: &mut V,
     expression: &'a Expr,
 ) -> ControlFlow<()> {
+    // Half of all expressions are leaves: for them nothing is built.
+    if let ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) =
+        expression.kind
+    {
+        return ControlFlow::Continue(());
+    }
     expression
         .inner()
         .try_for_each(|inner| visit(visitor, inner))

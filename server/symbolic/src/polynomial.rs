@@ -17,7 +17,9 @@ mod sum;
 mod tests;
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 pub use bounds::{Bound, Bounds};
@@ -119,6 +121,15 @@ impl<A: Indeterminate> Polynomial<A> {
         Polynomial { terms }
     }
 
+    /// The sum of terms; `None` where there are too many or a number is out of reach.
+    pub fn sum(terms: impl IntoIterator<Item = (Monomial<A>, Ratio)>) -> Option<Polynomial<A>> {
+        let mut sum = Polynomial::zero();
+        for (monomial, coefficient) in terms {
+            sum.add_term(monomial, coefficient)?;
+        }
+        Some(sum)
+    }
+
     /// Monomials and their coefficients, none of them 0.
     pub fn terms(&self) -> impl Iterator<Item = (&Monomial<A>, Ratio)> {
         self.terms
@@ -181,14 +192,19 @@ impl<A: Indeterminate> Polynomial<A> {
     }
 
     fn add_term(&mut self, monomial: Monomial<A>, coefficient: Ratio) -> Option<()> {
-        let sum = match self.terms.get(&monomial) {
-            Some(before) => before.plus(coefficient)?,
-            None => coefficient,
-        };
-        if sum == Ratio::ZERO {
-            self.terms.remove(&monomial);
-        } else {
-            self.terms.insert(monomial, sum);
+        match self.terms.entry(monomial) {
+            Entry::Vacant(place) if coefficient != Ratio::ZERO => {
+                place.insert(coefficient);
+            }
+            Entry::Vacant(_) => {}
+            Entry::Occupied(mut term) => {
+                let sum = term.get().plus(coefficient)?;
+                if sum == Ratio::ZERO {
+                    term.remove();
+                } else {
+                    *term.get_mut() = sum;
+                }
+            }
         }
         (self.terms.len() <= MOST_TERMS).then_some(())
     }
@@ -210,6 +226,34 @@ impl<A: Indeterminate> Polynomial<A> {
             sum.add_term(monomial.clone(), coefficient.times(factor)?)?;
         }
         Some(sum)
+    }
+
+    /// The terms of `self - other`, without building it; `None` for one that is out of reach.
+    pub fn differences<'a>(
+        &'a self,
+        other: &'a Polynomial<A>,
+    ) -> impl Iterator<Item = Option<(&'a Monomial<A>, Ratio)>> {
+        let mut left = self.terms.iter().peekable();
+        let mut right = other.terms.iter().peekable();
+        std::iter::from_fn(move || {
+            loop {
+                let order = match (left.peek(), right.peek()) {
+                    (None, None) => return None,
+                    (Some(_), None) => Ordering::Less,
+                    (None, Some(_)) => Ordering::Greater,
+                    (Some((own, _)), Some((theirs, _))) => own.cmp(theirs),
+                };
+                let own = (order != Ordering::Greater).then(|| left.next()).flatten();
+                let theirs = (order != Ordering::Less).then(|| right.next()).flatten();
+                let monomial = own.or(theirs)?.0;
+                let negated = theirs.map_or(Some(Ratio::ZERO), |(_, &theirs)| theirs.negated());
+                let own = own.map_or(Ratio::ZERO, |(_, &own)| own);
+                match negated.and_then(|negated| own.plus(negated)) {
+                    Some(Ratio::ZERO) => {}
+                    difference => return Some(difference.map(|by| (monomial, by))),
+                }
+            }
+        })
     }
 
     /// `self + value`.

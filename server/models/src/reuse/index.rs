@@ -50,11 +50,10 @@ fn linear(linear: &LinearAddress) -> Option<Polynomial> {
     let blocks = blocks.map(|(axis, factor)| (Symbol::Block(axis), *factor));
     let loops = linear.loops.iter().enumerate();
     let loops = loops.map(|(depth, factor)| (Symbol::Loop(depth), *factor));
-    let mut sum = Polynomial::constant(linear.constant.into());
-    for (symbol, factor) in threads.chain(blocks).chain(loops) {
-        sum = sum.plus(&Polynomial::atom(symbol), Ratio::whole(factor.into()))?;
-    }
-    Some(sum)
+    let moving = threads.chain(blocks).chain(loops);
+    let moving = moving.map(|(symbol, factor)| (vec![(symbol, 1)], factor));
+    let terms = [(Vec::new(), linear.constant)].into_iter().chain(moving);
+    Polynomial::sum(terms.map(|(monomial, factor)| (monomial, Ratio::whole(factor.into()))))
 }
 
 fn read(index: &IndexExpression, launch: &Launch) -> Option<Polynomial> {
@@ -87,11 +86,11 @@ fn read(index: &IndexExpression, launch: &Launch) -> Option<Polynomial> {
 
 /// The distance of an index from another one, where it is one constant product of parameters.
 pub(super) fn distance(of: &Polynomial, from: &Polynomial) -> Option<(Monomial, i64)> {
-    let difference = of.sub(from)?;
-    let mut terms = difference.terms();
-    let Some((monomial, factor)) = terms.next() else {
+    let mut terms = of.differences(from);
+    let Some(only) = terms.next() else {
         return Some((Vec::new(), 0));
     };
+    let (monomial, factor) = only?;
     let fixed = monomial
         .iter()
         .all(|(symbol, _)| matches!(symbol, Symbol::Named(_)));

@@ -64,6 +64,9 @@ impl Ratio {
 
     /// `self + other`.
     pub fn plus(self, other: Ratio) -> Option<Ratio> {
+        if let (Some(left), Some(right)) = (self.as_whole(), other.as_whole()) {
+            return Some(Ratio::whole(left.checked_add(right)?));
+        }
         let left = self.numerator.checked_mul(other.denominator)?;
         let right = other.numerator.checked_mul(self.denominator)?;
         Ratio::new(
@@ -74,6 +77,9 @@ impl Ratio {
 
     /// `self * other`.
     pub fn times(self, other: Ratio) -> Option<Ratio> {
+        if let (Some(left), Some(right)) = (self.as_whole(), other.as_whole()) {
+            return Some(Ratio::whole(left.checked_mul(right)?));
+        }
         Ratio::new(
             self.numerator.checked_mul(other.numerator)?,
             self.denominator.checked_mul(other.denominator)?,

@@ -32,6 +32,28 @@ fn at(polynomial: &Polynomial, n: i128, m: i128) -> i128 {
 }
 
 #[test]
+fn differences_are_the_terms_of_what_subtracting_gives() {
+    let zero = Polynomial::zero();
+    let square = n().mul(&n()).expect("small");
+    let some = [
+        zero,
+        Polynomial::constant(3),
+        n(),
+        n().offset(3).expect("small"),
+        square.add(&m()).expect("small"),
+        square.plus(&m(), Ratio::whole(4)).expect("small"),
+    ];
+    for left in &some {
+        for right in &some {
+            let terms = left.differences(right);
+            let terms = terms.map(|term| term.map(|(monomial, by)| (monomial.clone(), by)));
+            let terms: Vec<_> = terms.collect::<Option<_>>().expect("small");
+            assert_eq!(Polynomial::sum(terms), left.sub(right));
+        }
+    }
+}
+
+#[test]
 fn written_as_a_person_would() {
     let bounds = positive();
     let twice = n().mul(&m()).and_then(|p| p.scale(Ratio::whole(2)));
