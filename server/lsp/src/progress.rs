@@ -1,6 +1,6 @@
 //! The work that the client shows now, and how its user gives it up.
 //!
-//! In: what [`crate::long_work`] begins and ends, and the client's cancellations. What holds: a token stands for work that has not
+//! In: what [`crate::long_work`] begins and ends, and the client's cancellations. What holds: a token names work that has not
 //! ended.
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ impl Progress {
         ProgressToken::String(format!("warplens/{number}"))
     }
 
-    /// Work begins; what is returned hears when it is given up.
+    /// Work begins; what is returned receives when it is given up.
     pub fn begin(&self, token: ProgressToken) -> oneshot::Receiver<()> {
         let (cancel, cancelled) = oneshot::channel();
         self.shown().insert(token, cancel);
