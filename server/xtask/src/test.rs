@@ -82,7 +82,7 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 12] = [
+    const SLOW: [Group; 11] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
@@ -91,7 +91,6 @@ impl Group {
         Group::Integrations,
         Group::Report,
         Group::Packages,
-        Group::Additions,
         Group::Budget,
         Group::Book,
         Group::Advisories,
