@@ -343,7 +343,7 @@ fn texts_that_changed_are_told_one_by_one() {
     files.set(b, "1");
     let before = files.generation();
     assert_eq!(files.changed_since(before), Some(Vec::new()));
-    // A text that nobody read changes no answer.
+    // A text that was not read changes no answer.
     files.set(a, "2");
     assert_eq!(files.changed_since(before), Some(Vec::new()));
     for text in ["3", "4"] {

@@ -31,12 +31,12 @@ impl<K: Hash + Eq + Copy, V> Memo<K, V> {
         )
     }
 
-    /// Room for so many from now on.
+    /// Room for this many values from now on.
     pub(crate) fn set_room(&self, most: usize) {
         self.1.store(most, Ordering::Relaxed);
     }
 
-    /// A file has so many of these. What it has now must outlast what it had before: else each keystroke in a file larger
+    /// A file has this many of these. What it has now must outlast what it had before: else each keystroke in a file larger
     /// than the room would compute again what it throws away.
     pub(crate) fn make_room(&self, live: usize) {
         self.1.fetch_max(2 * live + live / 2, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use toml::Spanned;
 use warplens_machine::Profiles;
 use warplens_models::ModelId;
 
-/// The target where nobody names one.
+/// The default target.
 pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
 
 /// All settings. In `warplens.toml` and in JSON alike the keys are camelCase.

@@ -295,7 +295,7 @@ fn a_kernel_in_a_header_is_read_as_its_includer_reads_it() {
 }
 
 #[test]
-fn an_edited_copy_is_read_where_its_file_is_and_nobody_else_sees_it() {
+fn an_edited_copy_is_read_where_its_file_is_and_no_other_caller_sees_it() {
     let text = "__global__ void k(Item *p) { p[threadIdx.x].a = TILE; }\n";
     let folder = Folder::new(&[
         ("kernel.h", text),

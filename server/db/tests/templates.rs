@@ -289,6 +289,44 @@ fn a_parameter_that_nothing_binds_is_what_the_program_shows() {
 }
 
 #[test]
+fn a_type_whose_values_are_subscripts_is_an_integer() {
+    let of = |body: &str| {
+        assumed(&format!(
+            "template <typename T, typename I> __global__ void k(T *out, const T *in, const I *at, I n) {{ {body} }}"
+        ))
+    };
+    let taken = |ty: &str| {
+        [
+            ("T".to_owned(), "float".to_owned()),
+            ("I".to_owned(), ty.to_owned()),
+        ]
+    };
+    for shows in [
+        "out[threadIdx.x] = in[at[threadIdx.x]];",
+        "I i = threadIdx.x; out[i + 1] = in[i];",
+        "out[threadIdx.x] = in[threadIdx.x * (n - 1)];",
+        "if (at[threadIdx.x] & 1) out[threadIdx.x] = in[threadIdx.x];",
+        "if (threadIdx.x % n == 0) out[threadIdx.x] = in[threadIdx.x];",
+    ] {
+        assert!(
+            of(shows).starts_with(&taken("int")),
+            "{shows}: {:?}",
+            of(shows)
+        );
+    }
+    for open in [
+        "out[threadIdx.x] = in[threadIdx.x] * at[threadIdx.x];",
+        "out[threadIdx.x] = in[int(at[threadIdx.x])] + n;",
+    ] {
+        assert!(
+            of(open).starts_with(&taken("float")),
+            "{open}: {:?}",
+            of(open)
+        );
+    }
+}
+
+#[test]
 fn an_unknown_functor_that_gets_a_pointer_is_a_loss() {
     let file = analyse(
         "template <typename Op> __global__ void k(float *out, Op op) { out[0] = op(out, 1); }",

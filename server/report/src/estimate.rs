@@ -327,7 +327,7 @@ pub fn access_table(result: &KernelResult) -> Table {
         ("pattern", Align::Left),
         ("cost", Align::Right),
         ("ideal", Align::Right),
-        ("a request", Align::Left),
+        ("per request", Align::Left),
         ("requests", Align::Right),
         ("lanes", Align::Right),
         ("line's share", Align::Right),

@@ -82,7 +82,7 @@ impl Group {
         Group::Generated,
         Group::Licences,
     ];
-    const SLOW: [Group; 11] = [
+    const SLOW: [Group; 12] = [
         Group::Compilers,
         Group::Oclgrind,
         Group::Neovim,
@@ -93,6 +93,7 @@ impl Group {
         Group::Packages,
         Group::Budget,
         Group::Book,
+        Group::Additions,
         Group::Advisories,
     ];
 

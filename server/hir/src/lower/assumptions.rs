@@ -2,10 +2,11 @@
 //!
 //! Something has to be assumed, and is said with the kernel. What the program itself shows comes first: a
 //! specialisation of a template that the kernel asks with the parameter, a function or a functor of the right
-//! shape. Otherwise a type is `float` and a number 32.
+//! shape. Otherwise a type is `int` where the kernel uses its values as only integers can be, else `float`, and a number 32.
 
 use warplens_syntax::{Field, Kind, Node};
 
+use super::integers::shows_integer;
 use super::templates::{Parameter, innermost};
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
@@ -17,6 +18,8 @@ use warplens_ir::Type;
 
 /// The type that an unbound type parameter is taken for.
 const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
+/// The type that one is taken for whose values the kernel uses as only integers can be.
+const ASSUMED_INTEGER: (&str, Type) = ("int", Type::INT);
 /// The number that an unbound number is taken for.
 const ASSUMED_NUMBER: i64 = 32;
 /// A type of which only that it is called is known.
@@ -50,7 +53,11 @@ impl Lowering<'_> {
             return bound;
         }
         if parameter.is_type {
-            let (name, ty) = ASSUMED_TYPE;
+            let (name, ty) = if shows_integer(&parameter.name, kernel, source) {
+                ASSUMED_INTEGER
+            } else {
+                ASSUMED_TYPE
+            };
             self.assume(&parameter.name, name, AssumptionKind::Template);
             return Bound::Type(ty);
         }

@@ -20,6 +20,7 @@ mod expressions;
 mod heap;
 mod host;
 mod inline;
+mod integers;
 mod interpret;
 mod jumps;
 mod kernel;

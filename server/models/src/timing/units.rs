@@ -127,7 +127,7 @@ impl Common {
     }
 }
 
-/// The way to memory of a cluster: so many bytes per cycle, and no more in flight than that fills its latency with.
+/// The way to memory of a cluster: its bytes per cycle, with at most as many bytes in flight as cover its latency.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
     /// When what was asked for arrives, in order, and its bytes.
