@@ -694,6 +694,22 @@ mod tests {
     }
 
     #[test]
+    fn white_space_is_typed_where_a_line_feed_matters() {
+        // A function is broken all along: its text is white space in what is parsed of the rest.
+        let broken = "void g(int *p) {\n  p[0] = ;\n}\n";
+        for (before, after) in [
+            ("#define A 1 + 2\n", "#define A 1 + \n2\n"),
+            ("int a; // b int c;\n", "int a; // b \nint c;\n"),
+            ("#define A 1 \\\n  + 2\n", "#define A 1 \\\n  \n+ 2\n"),
+            ("int a;\n  int b;\n", "int a;\n\n    int b;\n"),
+            ("const char *s = \" a\";\n", "const char *s = \"   a\";\n"),
+        ] {
+            let texts = [before, after, before].map(|text| format!("{text}{broken}{NEXT}"));
+            type_all(texts);
+        }
+    }
+
+    #[test]
     fn what_is_broken_between_functions_is_found_and_nothing_else() {
         let broken = |text: &str| {
             let functions = functions(text, None);

@@ -24,21 +24,22 @@ pub(crate) fn parse(text: &str, language: Language, old: Option<(&str, &Tree)>) 
     run(text, language, old_tree.as_ref())
 }
 
-/// The tree of a text that differs from an earlier one in white space alone, without parsing: what is between two tokens has no
-/// part in a tree. `None` where more differs.
+/// The tree of a text that differs from an earlier one in white space alone, without parsing: white space between two tokens has
+/// no part in a tree. `None` where more differs, or where a line feed may matter: behind other text of its line, which may be a
+/// directive or a comment that ends with the line, and on a line that continues one.
 pub(crate) fn spaced(text: &str, (old, tree): (&str, &Tree), language: Language) -> Option<Tree> {
     let Some(edit) = difference(old, text) else {
         return Some(tree.clone());
     };
     let start = edit.start_byte;
-    let differ = [
-        &old[start..edit.old_end_byte],
-        &text[start..edit.new_end_byte],
-    ];
-    // Between two tokens that touch, a space would part or join them.
     let is_space = |part: &str| part.bytes().all(|byte| byte.is_ascii_whitespace());
-    let after_space = start > 0 && text.as_bytes()[start - 1].is_ascii_whitespace();
-    if !differ.into_iter().all(is_space) || !after_space {
+    let line = old[..start].rfind('\n').map_or(0, |at| at + 1);
+    let continues = old[..line].trim_end_matches(['\n', '\r']).ends_with('\\');
+    if continues
+        || !is_space(&old[line..start])
+        || !is_space(&old[start..edit.old_end_byte])
+        || !is_space(&text[start..edit.new_end_byte])
+    {
         return None;
     }
     let mut raw = tree.raw().clone();
