@@ -37,7 +37,7 @@ pub(crate) fn draw(roofline: &Roofline) -> String {
         .map(|peak| peak.per_second)
         .fold(highest, f64::min);
     let low = achieved.unwrap_or(lowest).min(slowest * left).min(lowest) / 2.0;
-    let per_byte = format!("{work} a byte that requests move");
+    let per_byte = format!("{work} per byte that requests move");
     let per_second = format!("{work} per second");
     let mut frame = Frame::new(
         (560.0, 320.0),
@@ -73,7 +73,7 @@ pub(crate) fn draw(roofline: &Roofline) -> String {
         frame.label("tick", (right, peak.per_second), Side::Left, &name);
     }
     let roof = |at: f64| (at * slowest).min(highest);
-    let mut said = format!("{} {work} a byte", number(*intensity));
+    let mut said = format!("{} {work} per byte", number(*intensity));
     if let Some(achieved) = achieved {
         let told = format!("{} {work} per second at {said}", short(*achieved));
         if ideal_intensity / intensity > 1.02 {
@@ -82,7 +82,7 @@ pub(crate) fn draw(roofline: &Roofline) -> String {
                 &[(*intensity, *achieved), (*ideal_intensity, *achieved)],
             );
             let ideal = format!(
-                "if no request moved more than it needs: {} {work} a byte",
+                "if no request moved more than it needs: {} {work} per byte",
                 number(*ideal_intensity)
             );
             frame.dot("hollow", (*ideal_intensity, *achieved), &ideal);
