@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use warplens_syntax::BinaryOperator as Op;
+use warplens_syntax::{BinaryOperator as Op, Node};
 
 use super::calls::Argument;
 use super::state::Host;
 use super::value::{Place, Step, Value, binary};
+use warplens_hir::Source;
 use warplens_ir::Type;
 
 /// Where `getopt` stands.
@@ -37,18 +38,28 @@ impl Host<'_> {
         let whole = |at: usize| self.whole_text_in(&arguments.get(at)?.value);
         let base = |at: usize| {
             let given = arguments.get(at).map(|argument| argument.value.as_int());
-            given.unwrap_or(Some(10)).and_then(|base| u32::try_from(base).ok())
+            given
+                .unwrap_or(Some(10))
+                .and_then(|base| u32::try_from(base).ok())
         };
         Some(match name {
             "atoi" | "stoi" => integer(&whole(0)?, 10).map_or(Value::int(0), |value| {
                 Value::Int(value, 64, true).converted(&Type::INT)
             }),
             "atol" | "atoll" | "strtol" | "strtoll" | "stol" | "stoll" => {
-                let base = if name.starts_with("str") { base(2)? } else { 10 };
+                let base = if name.starts_with("str") {
+                    base(2)?
+                } else {
+                    10
+                };
                 Value::Int(integer(&whole(0)?, base).unwrap_or(0), 64, true)
             }
             "strtoul" | "strtoull" | "stoul" | "stoull" => {
-                let base = if name.starts_with("str") { base(2)? } else { 10 };
+                let base = if name.starts_with("str") {
+                    base(2)?
+                } else {
+                    10
+                };
                 Value::Int(integer(&whole(0)?, base).unwrap_or(0), 64, false)
             }
             "atof" | "strtod" | "stod" => Value::Float(real(&whole(0)?), 64),
@@ -111,8 +122,13 @@ impl Host<'_> {
         Some(match name {
             "optarg" => running.options.argument.clone(),
             "optind" => Value::int(running.options.next),
-            "cudaSuccess" | "hipSuccess" | "CL_SUCCESS" | "CUDA_SUCCESS" | "EXIT_SUCCESS"
-            | "no_argument" | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
+            "cudaSuccess"
+            | "hipSuccess"
+            | "CL_SUCCESS"
+            | "CUDA_SUCCESS"
+            | "EXIT_SUCCESS"
+            | "no_argument"
+            | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
             "required_argument" | "EXIT_FAILURE" => Value::int(1),
             "optional_argument" => Value::int(2),
             "RAND_MAX" | "INT_MAX" => Value::int(i64::from(i32::MAX)),
@@ -123,15 +139,19 @@ impl Host<'_> {
     }
 
     /// A method of a text.
-    pub(super) fn text_method(&mut self, text: &str, name: &str, given: &[Argument]) -> Option<Value> {
+    pub(super) fn text_method(
+        &mut self,
+        text: &str,
+        name: &str,
+        given: &[Argument],
+    ) -> Option<Value> {
         self.running.as_ref()?;
         if text.contains(super::texts::GAP) {
             return None;
         }
         let npos = Value::Int(-1, 64, false);
-        let number = |at: usize| -> Option<usize> {
-            usize::try_from(given.get(at)?.value.as_int()?).ok()
-        };
+        let number =
+            |at: usize| -> Option<usize> { usize::try_from(given.get(at)?.value.as_int()?).ok() };
         Some(match name {
             "size" | "length" => Value::Int(text.len() as i64, 64, false),
             "empty" => Value::truth(text.is_empty()),
@@ -201,6 +221,42 @@ impl Host<'_> {
         Some(Value::int(read))
     }
 
+    /// `stream >> variable`: the next word of the text, as the variable's type reads it. Out: what is left of the text.
+    pub(super) fn read_from_text(
+        &mut self,
+        stream: &Value,
+        left: Node,
+        right: Node,
+        source: Source,
+    ) -> Value {
+        let Some(place) = self.place(right, source) else {
+            return Value::Unknown;
+        };
+        let text = self.whole_text_in(stream);
+        let Some(text) = text else {
+            self.forget(place.slot);
+            return Value::Unknown;
+        };
+        let word = text.trim_start();
+        let end = word.find(char::is_whitespace).unwrap_or(word.len());
+        let (word, rest) = word.split_at(end);
+        let value = match self.type_at(&place, &self.read(&place)) {
+            Type::Int { bits: 8, .. } => word
+                .bytes()
+                .next()
+                .map(|byte| Value::Int(i64::from(byte), 8, true)),
+            Type::Int { .. } => integer(word, 10).map(|value| Value::Int(value, 64, true)),
+            Type::Float { .. } => Some(Value::Float(real(word), 64)),
+            _ => Some(Value::Text(word.into())),
+        };
+        self.write(&place, value.unwrap_or(Value::Unknown));
+        let rest = Value::Text(rest.into());
+        if let Some(stream) = self.place(left, source) {
+            self.write(&stream, rest.clone());
+        }
+        rest
+    }
+
     /// The elements of an array or of what a pointer leads to.
     fn elements_of(&self, value: &Value) -> Vec<Value> {
         match value {
@@ -212,7 +268,9 @@ impl Host<'_> {
 
     /// One step of `getopt`: the letter of the next option, -1 behind the last.
     fn next_option(&mut self, arguments: &[Argument], long: Option<&[Value]>) -> Value {
-        let vector = arguments.get(1).map(|vector| self.elements_of(&vector.value));
+        let vector = arguments
+            .get(1)
+            .map(|vector| self.elements_of(&vector.value));
         let count = arguments.first().and_then(|count| count.value.as_int());
         let letters = arguments.get(2);
         let letters = letters.and_then(|letters| self.whole_text_in(&letters.value));
@@ -361,7 +419,9 @@ pub(super) fn moved(place: &Place, by: i64) -> Option<Place> {
             *at = usize::try_from(i64::try_from(*at).ok()?.checked_add(by)?).ok()?;
         }
         Some(Step::Index(None)) => {}
-        _ => place.path.push(Step::Index(Some(usize::try_from(by).ok()?))),
+        _ => place
+            .path
+            .push(Step::Index(Some(usize::try_from(by).ok()?))),
     }
     Some(place)
 }

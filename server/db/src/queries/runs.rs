@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_hir::ItemKind;
+use warplens_hir::{Item, ItemKind};
 use warplens_host::{Device, LaunchSite, Run, run};
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, words_in};
@@ -73,7 +73,14 @@ pub(crate) fn program_run(
             arguments: started.to_vec(),
             device: Some(device(how.profile())),
         };
-        let sites = run(&program.text, &program.items, &program.unit, &start)?;
+        let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = headers
+            .iter()
+            .chain(&linked)
+            .map(|text| (text, contents.items(text)))
+            .collect();
+        let mut texts: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
+        texts.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
+        let sites = run(&texts, &program.unit, &start)?;
         let mut read = BTreeSet::from([of.path(db).clone()]);
         let mut kernels = kernels_of(contents, &program);
         for text in linked.iter().chain([&main]) {
@@ -123,7 +130,11 @@ fn linked_with(
             }
             for one in headers.iter().chain([text]) {
                 let called = called_in(&one.text);
-                wanted.extend(called.filter(|name| !defined.contains(*name)).map(str::to_owned));
+                wanted.extend(
+                    called
+                        .filter(|name| !defined.contains(*name))
+                        .map(str::to_owned),
+                );
             }
         }
         let names: Vec<String> = wanted.difference(&seen).cloned().collect();
@@ -209,7 +220,10 @@ fn device(profile: &Profile) -> Device {
             ("warpSize", number(profile.warp_size)),
             ("maxThreadsPerBlock", number(profile.max_threads_per_block)),
             ("maxThreadsPerMultiProcessor", number(threads_per_sm)),
-            ("maxBlocksPerMultiProcessor", number(profile.max_blocks_per_sm)),
+            (
+                "maxBlocksPerMultiProcessor",
+                number(profile.max_blocks_per_sm),
+            ),
             ("sharedMemPerBlock", number(profile.shared_per_block)),
             ("sharedMemPerBlockOptin", number(opt_in)),
             ("sharedMemPerMultiprocessor", number(profile.shared_per_sm)),
