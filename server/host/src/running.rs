@@ -24,10 +24,12 @@ const LOOP_WITH_LAUNCHES: u32 = 4;
 /// The same for a loop in which nothing is launched.
 const LOOP: u32 = 100;
 /// The same for a call of a function that launches nothing.
-const CALL: u32 = 100;
+const CALL: u32 = 16;
+/// Nodes of a loop in such a function.
+const LOOP_OF_CALL: u32 = 1_000;
 /// Turns, and nodes where their number is not known, of a loop that is walked turn by turn whatever it does.
 const FEW_TURNS: u64 = 64;
-const LITTLE_WORK: u32 = 4_000;
+const LITTLE_WORK: u32 = 2_000;
 /// Bytes of stack: calls and expressions nest deeper in a run than a thread of a pool has room for.
 const STACK: usize = 64 << 20;
 /// Ways out of a loop, each under a condition that is not known.
@@ -63,6 +65,8 @@ pub(super) struct Running {
     pub(super) times: u64,
     /// Greater than 0 where a condition that is not known decides whether the program comes here.
     pub(super) doubtful: u32,
+    /// Greater than 0 in functions that launch nothing.
+    apart: u32,
     pub(super) options: super::command_line::Options,
     /// By the text and the first byte of a loop's body: whether something may be launched in it.
     may_launch: FxHashMap<(usize, usize), bool>,
@@ -87,6 +91,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             device: run.device.clone(),
             times: 1,
             doubtful: 0,
+            apart: 0,
             options: super::command_line::Options::default(),
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
@@ -182,7 +187,14 @@ impl Host<'_> {
         self.breakables.push(self.breakable(true));
         let launches = body.is_some_and(|body| self.may_launch(body, source));
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
-        let allowed = (before.work / part).max(LITTLE_WORK);
+        let apart = self
+            .running
+            .as_ref()
+            .is_some_and(|running| running.apart > 0);
+        let allowed = match apart {
+            true => LOOP_OF_CALL,
+            false => (before.work / part).max(LITTLE_WORK),
+        };
         let mut counter = Counter::default();
         let mut turn = Turn::default();
         let mut turns = 0u32;
@@ -202,6 +214,11 @@ impl Host<'_> {
                 let left = counter.turns_left(self, condition, source);
                 // A few turns are taken one by one, for what they read may differ: arguments, options.
                 let few = left.map_or(spent < LITTLE_WORK, |left| left < FEW_TURNS);
+                let allowed = if few && launches && !apart {
+                    before.work / 4 * 3
+                } else {
+                    allowed
+                };
                 if spent > allowed || !few && self.is_idle(&turn, &before, &counter) {
                     break Ended::Open(left);
                 }
@@ -410,6 +427,12 @@ impl Host<'_> {
         })
     }
 
+    fn step_apart(&mut self, by: i32) {
+        if let Some(running) = &mut self.running {
+            running.apart = running.apart.saturating_add_signed(by);
+        }
+    }
+
     /// Walks a call of a function of the program. One that launches nothing gets a part of what is left to spend, and where that is not
     /// enough all that it wrote is unknown: what a program checks its kernels against costs it more than them.
     pub(super) fn within_its_share(
@@ -427,7 +450,9 @@ impl Host<'_> {
         let touched = self.touched_mark();
         let share = (self.work_left() / CALL).max(LITTLE_WORK);
         let whole = self.set_limit(share);
+        self.step_apart(1);
         let value = walk(self);
+        self.step_apart(-1);
         let cut = self.is_spent();
         self.restore_limit(whole);
         if cut {

@@ -538,7 +538,8 @@ impl<'p> Host<'p> {
                 !variable.text.text[variable.declaration.byte_range()].starts_with("extern")
             })
             .count()
-            > 1;
+            > 1
+            && self.running.is_none();
         if variable.declaration.kind() == Kind::FieldDeclaration {
             let text = &variable.text.text[variable.declaration.byte_range()];
             if several || !text.contains("static") {

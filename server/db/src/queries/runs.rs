@@ -113,6 +113,7 @@ fn linked_with(
     let mut linked: Vec<Arc<Expanded>> = Vec::new();
     let mut open = vec![Arc::clone(main)];
     let mut seen: BTreeSet<String> = BTreeSet::new();
+    let included = flatten(&main.includes);
     for _ in 0..MOST_LOOKS {
         let mut wanted: BTreeSet<String> = BTreeSet::new();
         for text in &open {
@@ -142,7 +143,8 @@ fn linked_with(
         let found = look.defining(&main.path, &names);
         open.clear();
         for path in found {
-            let known = linked.iter().any(|text| *text.path == *path) || *main.path == *path;
+            let has = |all: &[Arc<Expanded>]| all.iter().any(|text| *text.path == *path);
+            let known = has(&included) || has(&linked) || *main.path == *path;
             if known || linked.len() >= MOST_LINKED {
                 continue;
             }
