@@ -41,6 +41,8 @@ pub(crate) struct Contents {
     pub(crate) units: Memo<u64, Unit>,
     /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
     pub(crate) sites: Memo<u64, Vec<(usize, LaunchSite)>>,
+    /// `queries::runs`: launches of a run, like these.
+    pub(crate) runs: Memo<u64, Vec<(usize, LaunchSite)>>,
     /// What a text with programs in its literals builds them with.
     pub(crate) builds: Memo<u64, Vec<Build>>,
     /// `queries::launchers`: launches by a text's functions as another text calls them.
@@ -72,6 +74,7 @@ impl Default for Contents {
             outlines: Memo::new(2 * units),
             units: Memo::new(units),
             sites: Memo::new(kernels),
+            runs: Memo::new(units),
             builds: Memo::new(kernels),
             called: Memo::new(kernels),
             kernels: Memo::new(kernels),
@@ -91,6 +94,7 @@ impl Contents {
         self.outlines.set_room(2 * room.units);
         self.units.set_room(room.units);
         self.sites.set_room(room.kernels);
+        self.runs.set_room(room.units);
         self.builds.set_room(room.kernels);
         self.called.set_room(room.kernels);
         self.kernels.set_room(room.kernels);

@@ -94,6 +94,12 @@ impl Host<'_> {
                     None => Value::Int(0, 64, true),
                 }
             }
+            "getenv" => {
+                let name = whole(0)?;
+                let environment = &self.running.as_ref()?.environment;
+                let set = environment.iter().find(|(of, _)| **of == *name);
+                Value::Text(set?.1.as_str().into())
+            }
             "strdup" => Value::Text(whole(0)?),
             "isdigit" | "isalpha" | "isspace" | "tolower" | "toupper" => {
                 let code = arguments.first()?.value.as_int()?;

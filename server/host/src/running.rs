@@ -44,6 +44,8 @@ pub struct Run {
     pub name: String,
     /// `argv[1]` and so on.
     pub arguments: Vec<String>,
+    /// What `getenv` finds.
+    pub environment: Vec<(String, String)>,
     /// What the toolkit says of the GPU; `None`: its answers are unknown.
     pub device: Option<Device>,
 }
@@ -61,6 +63,7 @@ pub struct Device {
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) device: Option<Device>,
+    pub(super) environment: Vec<(String, String)>,
     /// How often what is walked now happens.
     pub(super) times: u64,
     /// Greater than 0 where a condition that is not known decides whether the program comes here.
@@ -89,6 +92,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
         host.limit_to(MOST_WORK);
         host.running = Some(Running {
             device: run.device.clone(),
+            environment: run.environment.clone(),
             times: 1,
             doubtful: 0,
             apart: 0,
