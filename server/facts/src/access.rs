@@ -1,69 +1,24 @@
 //! What one access costs: its addresses for every warp of the launch, through the target's rules.
 
-use crate::why::{NoValue, Why};
+use crate::why::{NoValue, Why, reason_in};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use warplens_machine::{
-    Access as HardwareOp, Profile, address_period, atomic_passes, bank_period, constant_passes,
-    global_request, global_unit_bytes_for, lines_looked_up, shared_request,
+    Access as HardwareOp, Profile, atomic_passes, constant_passes, global_request,
+    global_unit_bytes_for, lines_looked_up, shared_request,
 };
-use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol, SymbolKind};
+use warplens_symbolic::{Arena, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
+use crate::draft::{AccessDraft, Unseen, word};
 use crate::facts::{
-    Access, Alias, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase,
-    Pattern, Site, Space, Stride, StructField,
+    Access, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase, Pattern,
+    Space, Stride,
 };
 use crate::index::Coordinates;
 use crate::linear::Variables;
-use crate::undefined::{Doubt, reason_in};
-use crate::value::PartId;
-
-/// An access before it is measured.
-#[derive(Debug, Clone)]
-pub(crate) struct AccessDraft {
-    pub(crate) site: Site,
-    pub(crate) text: String,
-    pub(crate) array: String,
-    pub(crate) space: Space,
-    pub(crate) shared: Option<usize>,
-    pub(crate) op: Op,
-    pub(crate) bytes: u32,
-    pub(crate) element: u32,
-    pub(crate) address: Id,
-    pub(crate) context: usize,
-    pub(crate) field: Option<StructField>,
-    pub(crate) alias: Alias,
-    pub(crate) doubt: Option<Doubt>,
-    /// The expression, and which of its pieces.
-    pub(crate) origin: PartId,
-    pub(crate) piece: u32,
-    /// Why nothing can be said of where it goes, whatever the address.
-    pub(crate) unseen: Option<Unseen>,
-}
-
-impl AccessDraft {
-    /// A shift of all lanes by this many bytes changes no figure.
-    pub(crate) fn period(&self, profile: &Profile) -> i64 {
-        match self.space {
-            Space::Shared => bank_period(profile),
-            Space::Constant => word(self.bytes),
-            _ => address_period(profile),
-        }
-        .max(1)
-    }
-}
-
-/// Accesses of which only the runtime knows more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unseen {
-    /// A packet of a pipe.
-    Pipe,
-    /// In a launch that the kernel makes.
-    Launch,
-}
 
 pub(crate) struct Measure<'a> {
     pub(crate) arena: &'a mut Arena,
@@ -669,11 +624,6 @@ impl Measure<'_> {
     }
 }
 
-/// What a lane reads at a time, in bytes: at least 4.
-fn word(bytes: u32) -> i64 {
-    i64::from(bytes.clamp(4, 1 << 16).next_power_of_two())
-}
-
 fn pattern(access: &Access, sums: &Sums) -> Pattern {
     let Some(first) = &sums.first else {
         return Pattern::Unknown;
@@ -769,9 +719,4 @@ fn hardware_op(op: Op) -> HardwareOp {
         Op::Store => HardwareOp::Store,
         Op::Atomic => HardwareOp::Atomic,
     }
-}
-
-/// Any value an opaque integer may have.
-pub(crate) fn any() -> Interval {
-    Interval::ANY
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::branch;
 use crate::context::Executions;
-use crate::execute::Executor;
+use crate::executor::Executor;
 use crate::facts::{Access, Assumed, Assumption, Branch, BranchKind, Certainty, Space, TripCount};
 use crate::flow::Draft;
 use crate::lockstep::{self, BranchCounts, Record};

@@ -15,8 +15,10 @@ use warplens_symbolic::{Guard, Id, Interval, Name, Polynomial, Ratio, Symbol, Sy
 
 use crate::Request;
 use crate::context::Context;
-use crate::execute::{DEFAULT_ARGUMENT, Executor};
+use crate::executor::Executor;
 use crate::facts::{BranchKind, Op, OpClass, Operator, Site};
+use crate::open::Open;
+use crate::value::DEFAULT_ARGUMENT;
 
 /// The largest value that a 64-bit parameter is thought of with: sums of such stay in reach.
 const LARGEST_PARAMETER: i64 = 1 << 48;
@@ -98,22 +100,6 @@ pub fn count_expressions(request: &Request) -> Expressions {
     executor.open = Some(Open::default());
     executor.execute();
     executor.expressions()
-}
-
-/// A kernel whose parameters have no values.
-#[derive(Debug, Default)]
-pub(crate) struct Open {
-    /// Parameters, and counters of loops whose length depends on one, each with what stands for it under this
-    /// launch's arguments: the value, a counter that ends where the loop then does.
-    symbols: Vec<(Symbol, Id)>,
-    /// Counters of loops whose length is not one number: their condition is a guard.
-    guarded: Vec<Symbol>,
-    /// The one symbol of each parameter: a variable is read anew wherever a loop was only looked at.
-    parameters: FxHashMap<VarId, Id>,
-    /// Values of the parameters by the number of their symbol.
-    values: FxHashMap<Name, i64>,
-    /// True once some arithmetic was taken as free of wrapping that may wrap for this launch's arguments.
-    unwrapped: bool,
 }
 
 impl Executor<'_> {

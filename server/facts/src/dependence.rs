@@ -15,7 +15,7 @@ use warplens_symbolic::Id;
 
 use crate::context::Executions;
 use crate::facts::{Dependence, FirstUse, Link, Op, OpClass, Space};
-use crate::value::ArrayId;
+use crate::value::{ArrayId, OpId, Origin};
 
 /// More operations than this are not recorded: the kernel then has no dependence facts.
 const MOST_OPERATIONS: usize = 1 << 16;
@@ -23,13 +23,6 @@ const MOST_OPERATIONS: usize = 1 << 16;
 const MOST_PARTS: usize = 64;
 /// Pairs of a load and a store that are compared at the end of a loop.
 const MOST_PAIRS: usize = 1024;
-
-/// An operation of the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct OpId(u32);
-
-/// Where a value comes from: `None` for what is there before the kernel begins.
-pub(crate) type Origin = Option<OpId>;
 
 #[derive(Debug, Clone, Copy)]
 struct Operation {

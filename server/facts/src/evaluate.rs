@@ -2,19 +2,18 @@
 
 use warplens_ir::{
     AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
-    Site, Storage, Type, UnaryOp, Var, VarId,
+    Site, Storage, Type, UnaryOp, VarId,
 };
 use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
-use crate::access::{AccessDraft, Unseen, any};
-use crate::branch::BranchDraft;
-use crate::execute::Executor;
+use crate::draft::{AccessDraft, BranchDraft, Unseen};
+use crate::executor::Executor;
 use crate::facts::{
     Alias, Arithmetic, BranchKind, Link, Number, Op, OpClass, Operator, Space, StructField,
 };
 use crate::flow::{Draft, compute};
-use crate::value::{Array, ArrayId, Kind, Place, Value};
+use crate::value::{Array, ArrayId, Kind, Place, Value, is_memory, space_of};
 
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
@@ -177,7 +176,7 @@ impl Executor<'_> {
     pub(crate) fn unknown(&mut self, data: bool, uniform: bool) -> Id {
         let name = if data { "data" } else { "?" };
         self.arena
-            .symbol(name, SymbolKind::Opaque { data, uniform }, any())
+            .symbol(name, SymbolKind::Opaque { data, uniform }, Interval::ANY)
     }
 
     /// A fresh integer that is a function of those and not followed: data where one of them is.
@@ -1553,16 +1552,14 @@ impl Executor<'_> {
                     return Value::int(known);
                 }
                 let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
-                let (value, assumed) = given
-                    .map_or((crate::execute::DEFAULT_ARGUMENT, true), |(_, v, a)| {
-                        (*v, *a)
-                    });
+                let (value, assumed) =
+                    given.map_or((crate::value::DEFAULT_ARGUMENT, true), |(_, v, a)| (*v, *a));
                 let value = of_type(value, *bits, *signed);
                 let kind = SymbolKind::Fixed { value, assumed };
                 let range = if assumed {
                     Interval::of_type(*bits, *signed)
                 } else {
-                    any()
+                    Interval::ANY
                 };
                 let symbol = self.arena.symbol(&var.name, kind, range);
                 self.parameters.insert(id, symbol);
@@ -1760,28 +1757,6 @@ impl Executor<'_> {
             .and_then(|at| self.copied_lines.get(at));
         let callee = copied.map_or(site.callee, |line| line.of);
         self.kernel.places.quote(Site { callee, ..site })
-    }
-}
-
-/// True where a variable is an array or lies outside the thread: it is accessed, not known.
-pub(crate) fn is_memory(var: &Var) -> bool {
-    matches!(var.ty, Type::Array(..))
-        || matches!(
-            var.storage,
-            Storage::Shared | Storage::Constant | Storage::Global
-        )
-}
-
-/// The memory that a variable lies in, or that a pointer parameter points into.
-pub(crate) fn space_of(var: &Var) -> Space {
-    match (var.storage, &var.ty) {
-        (Storage::Shared | Storage::DynamicShared, _)
-        | (Storage::Param(_), Type::Pointer(_, AddressSpace::Shared)) => Space::Shared,
-        (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => Space::Constant,
-        (Storage::Param(_), Type::Pointer(..)) | (Storage::Global, _) => Space::Global,
-        // Arguments themselves lie in constant memory.
-        (Storage::Param(_), _) => Space::Constant,
-        (Storage::Local, _) => Space::Local,
     }
 }
 

@@ -10,7 +10,7 @@ use warplens_symbolic::Query;
 use crate::Request;
 use crate::access::cost;
 use crate::cases::Cost;
-use crate::execute::Executor;
+use crate::executor::Executor;
 use crate::facts::Site;
 
 /// Cases looked at for the requests of one access, at most.

@@ -10,15 +10,13 @@ use warplens_ir::{
 use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
-use crate::access::any;
-use crate::branch::{BranchDraft, From};
 use crate::cases::MOST_TURNS;
 use crate::context::{Origin as GuardOrigin, assumed};
-use crate::dependence::Origin;
-use crate::execute::{Executor, Exits};
+use crate::draft::{BranchDraft, From};
+use crate::executor::{Executor, Exits};
 use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
-use crate::value::{ArrayId, Kind, Value};
+use crate::value::{ArrayId, Kind, Origin, Value};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
@@ -344,7 +342,9 @@ impl Executor<'_> {
         if let Some(&id) = self.placeholders.get(&key) {
             return id;
         }
-        let id = self.arena.symbol("·", SymbolKind::Placeholder, any());
+        let id = self
+            .arena
+            .symbol("·", SymbolKind::Placeholder, Interval::ANY);
         self.placeholders.insert(key, id);
         id
     }
@@ -360,7 +360,7 @@ impl Executor<'_> {
         let range = if loose {
             Interval::new(0, MOST_TURNS)
         } else {
-            any()
+            Interval::ANY
         };
         let id = self
             .arena

@@ -6,22 +6,10 @@
 use warplens_ir::Controls;
 
 use crate::context::Executions;
-use crate::execute::Executor;
+use crate::draft::WayDraft;
+use crate::executor::Executor;
 use crate::facts::{Branch, BranchKind, Certainty, Way};
 use crate::value::address;
-
-/// A place where control parted, as it was executed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WayDraft {
-    /// The address of the loop's statement, of the condition, of the first operand.
-    place: usize,
-    /// Its branch; `usize::MAX` where it is none of the source.
-    pub(crate) branch: usize,
-    pub(crate) outer: usize,
-    pub(crate) taken: usize,
-    /// The context of the other side, where there is one.
-    pub(crate) other: Option<usize>,
-}
 
 impl Executor<'_> {
     /// Notes where control parted: the contexts before it, where it was taken (a loop's body), and where not.

@@ -4,7 +4,7 @@
 use warplens_ir::{Storage, Type};
 
 use super::Builder;
-use super::loops::Parts;
+use super::parts::Parts;
 use super::tally::Touched;
 use crate::thresholds::{PERCENT, amdgcn};
 

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use warplens_ir::LoopKind;
 
-use super::loops::Parts;
+use super::parts::Parts;
 use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};

@@ -4,8 +4,8 @@
 use smallvec::smallvec;
 use warplens_ir::{AddressSpace, Expr, Storage, Type, VarId};
 
-use super::memory::Place;
-use super::places::reached;
+use super::place::Place;
+use super::syntactic::reached;
 use super::{Args, Builder, Value};
 use crate::graph::{B, Op, Space, Ty, V};
 
