@@ -10,7 +10,9 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
-use super::constants::{binary_op, constant};
+use super::constants::constant;
+use super::construct::binary_op;
+use super::construct::{element, folded, operation};
 use super::split::{address_of, deref, list};
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
@@ -21,7 +23,7 @@ use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
 use warplens_ir::Bound;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
+use warplens_ir::{Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
@@ -142,7 +144,7 @@ impl Lowering<'_> {
                     None => c.clone(),
                 };
                 let b = self.expr(b, source);
-                let functions = super::pointers::either(&a, &b);
+                let functions = super::function_types::either(&a, &b);
                 if functions.is_some()
                     && let Some(value) = constant(&c)
                 {
@@ -445,7 +447,7 @@ impl Lowering<'_> {
                 captures.contains('=') || captures.contains(name.as_str())
             };
             let ty = &self.vars[id.0 as usize].ty;
-            if copied && !matches!(ty, Type::Array(..)) && super::inline::writes(body, name, source)
+            if copied && !matches!(ty, Type::Array(..)) && super::forms::writes(body, name, source)
             {
                 *meaning = Named::Alias(Box::new(Expr {
                     kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
@@ -669,7 +671,7 @@ impl Lowering<'_> {
             Some(list) => self.template_arguments(list, source),
             None => Vec::new(),
         };
-        let own = super::templates::parameters(template, inner);
+        let own = super::forms::parameters(template, inner);
         let bindings = self.bind_parameters(&own, &arguments, inner);
         let declaration = super::child_of_kind(template, Kind::Declaration)?;
         let declarator = declaration.field(Field::Declarator)?;
@@ -705,7 +707,7 @@ impl Lowering<'_> {
                 site,
             });
         }
-        let storage = if super::classes::has_word(declaration, inner, "__device__") {
+        let storage = if super::forms::has_word(declaration, inner, "__device__") {
             Storage::Global
         } else {
             Storage::Constant
@@ -1022,72 +1024,5 @@ impl Lowering<'_> {
             Some(leaf) => self.var(leaf, site),
             None => whole,
         })
-    }
-}
-
-/// True for a name in the style of macros: `BLOCK_SIZE`.
-/// `base[index]`.
-pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
-    let ty = match &base.ty {
-        Type::Vector(element, _) => (**element).clone(),
-        ty => ty
-            .element()
-            .cloned()
-            .unwrap_or(Type::Unknown(String::new())),
-    };
-    // Objects of the toolkit are not memory.
-    if let Type::Library(_) | Type::Callable(_) = ty {
-        return Expr {
-            kind: ExprKind::List(vec![index]),
-            ty,
-            site,
-        };
-    }
-    // `(&a)[0]` is `a`.
-    if let (ExprKind::AddressOf(_), Some(0)) = (&base.kind, constant(&index)) {
-        return deref(base, site);
-    }
-    Expr {
-        kind: ExprKind::Index(Box::new(base), Box::new(index)),
-        ty,
-        site,
-    }
-}
-
-/// An operator on numbers, folded where both are known.
-pub(super) fn operation(op: BinaryOp, left: Expr, right: Expr, site: Site) -> Expr {
-    let ty = match op {
-        BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr => Type::INT,
-        BinaryOp::Shl | BinaryOp::Shr => left.ty.common(&Type::INT),
-        // The distance of two pointers.
-        BinaryOp::Sub if left.ty.element().is_some() && right.ty.element().is_some() => Type::LONG,
-        _ => left.ty.common(&right.ty),
-    };
-    let ty = match ty {
-        Type::Array(element, _) => Type::Pointer(element, AddressSpace::Global),
-        ty => ty,
-    };
-    folded(Expr {
-        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
-        ty,
-        site,
-    })
-}
-
-/// An integer expression as the number it is, where it is one.
-fn folded(whole: Expr) -> Expr {
-    match (&whole.ty, constant(&whole)) {
-        (Type::Int { bits, signed }, Some(value)) => Expr {
-            kind: ExprKind::Int(literals::wrapped(value, *bits, *signed)),
-            ..whole
-        },
-        _ => whole,
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::inline::{Candidate, after};
+use super::candidate::Candidate;
+use super::construct::after;
 use super::split::deref;
 use super::{Lowering, Source, parts};
 use crate::types::class_of;

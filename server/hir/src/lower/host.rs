@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warplens_syntax::{Expanded, Kind, Node};
 
 use super::constants::constant;
-use super::templates::{Parameter, parameters};
+use super::forms::{Parameter, parameters};
 use super::{Frame, Lowering, MOST_EXPRESSIONS, Named, Result, Scope, Source, literals};
 use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Site, Type};

@@ -5,7 +5,7 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::expressions::operation;
+use super::construct::operation;
 use super::{Lowering, Source, parts, text_of};
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Storage, Unknown, VarId,
@@ -164,7 +164,7 @@ impl Lowering<'_> {
 
     /// Statements that a jump at their end, or from their middle, runs again.
     fn repeated(&mut self, mut body: Vec<Stmt>, label: &str, site: Site, out: &mut Vec<Stmt>) {
-        if super::statements::leaves_early(&body) || super::statements::continues(&body) {
+        if super::shapes::leaves_early(&body) || super::shapes::continues(&body) {
             // They would end this loop, not the one around it.
             drop_marks(&mut body, label);
             out.append(&mut body);
@@ -335,11 +335,6 @@ impl Lowering<'_> {
             site,
         }
     }
-}
-
-/// True where control does not go on behind the statement: it jumps.
-pub(super) fn is_jump(statement: &Stmt) -> bool {
-    matches!(&statement.kind, StmtKind::Unknown(Unknown::Jump(_)))
 }
 
 fn is_mark(statement: &Stmt, label: &str) -> bool {

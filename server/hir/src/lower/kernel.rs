@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
-use super::templates::{Parameter, parameters};
-use super::types::space_of;
+use super::forms::space_of;
+use super::forms::{Parameter, parameters};
 use super::{Lowering, Named, Source, parts};
 use crate::definition::node_ending;
 use crate::outline::function_declarator;
@@ -424,7 +424,7 @@ impl Lowering<'_> {
         let object = matches!(ty, Type::Callable(_) | Type::Library(_));
         let id = self.new_var(&name, ty.clone(), storage, site);
         self.vars[id.0 as usize].restrict = is_restrict(param, source);
-        self.vars[id.0 as usize].volatile = super::classes::has_word(param, source, "volatile");
+        self.vars[id.0 as usize].volatile = super::forms::has_word(param, source, "volatile");
         if object {
             let meaning = super::split::list(&ty, Vec::new(), site);
             self.bind(&name, Named::Alias(Box::new(meaning)));

@@ -4,7 +4,8 @@
 //! `expressions` its body; `calls` decides what a call is, `inline` puts device functions in place of their
 //! calls or, where it can, keeps them once (`routines`), `library` knows the toolkit's own functions and objects,
 //! `build` what only the build can define, `jumps` turns `goto` into branches and loops, `split` follows the
-//! fields of local structures as variables of their own. What a program computes while it is
+//! fields of local structures as variables of their own. Below all of these lie what a node says by itself (`forms`), what an
+//! expression or a statement is by its shape (`shapes`), and how expressions are put together (`construct`). What a program computes while it is
 //! compiled is in `templates`, `packs`, `traits`, `constants` and `interpret`; what is taken for a template
 //! parameter that nothing binds in `assumptions`.
 
@@ -13,13 +14,18 @@ mod assumptions;
 mod blocks;
 mod build;
 mod calls;
+mod candidate;
 mod classes;
 mod constants;
+mod construct;
 mod enqueued;
 mod expressions;
+mod forms;
+mod function_types;
 mod heap;
 mod host;
 mod inline;
+mod instances;
 mod integers;
 mod interpret;
 mod jumps;
@@ -28,6 +34,7 @@ mod library;
 mod literals;
 mod machine_calls;
 mod misread;
+mod shapes;
 
 mod packs;
 mod pipes;

@@ -3,8 +3,8 @@
 use warplens_syntax::nodes::FoldExpression;
 use warplens_syntax::{Field, Kind, Node};
 
-use super::constants::binary_op;
-use super::expressions::operation;
+use super::construct::binary_op;
+use super::construct::operation;
 use super::{Lowering, Named, Scope, Source, text_of};
 use warplens_ir::Bound;
 use warplens_ir::{BinaryOp, Expr, ExprKind};

@@ -2,7 +2,8 @@
 //! committing and asking are calls of the runtime.
 
 use super::Lowering;
-use super::inline::after;
+use super::construct::after;
+use super::construct::asked;
 use super::split::{deref, list};
 use warplens_ir::functions::Function;
 use warplens_ir::{Expr, ExprKind, Stmt, StmtKind};
@@ -78,14 +79,5 @@ impl Lowering<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// What only the runtime answers, one answer for each thread.
-pub(super) fn asked(operands: Vec<Expr>, ty: Type, site: Site) -> Expr {
-    Expr {
-        kind: ExprKind::Call(Function::Runtime, operands),
-        ty,
-        site,
     }
 }

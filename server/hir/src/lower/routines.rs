@@ -7,8 +7,9 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::inline::{Candidate, parameter_nodes, returns_reference};
-use super::types::space_of;
+use super::candidate::Candidate;
+use super::forms::space_of;
+use super::forms::{parameter_nodes, returns_reference};
 use super::{Call, Frame, Lowering, Named, Result, Scope, Source, child_of_kind};
 use crate::definition::Definition;
 use warplens_ir::{AddressSpace, Site, Type};

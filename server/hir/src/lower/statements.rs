@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::classes::has_word;
 use super::constants::constant;
-use super::expressions::{element, operation};
+use super::construct::{element, operation};
+use super::forms::has_word;
+use super::forms::space_of;
+use super::shapes::{ends_here, is_place};
 use super::split::{address_of, deref, list};
-use super::types::space_of;
 use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
 };
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{
-    BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId, any_in_iteration,
-};
+use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
 
 impl Lowering<'_> {
     /// A block, or one statement where a block may stand.
@@ -551,7 +550,7 @@ impl Lowering<'_> {
             // `T x(a, b)` may read as the declaration of a function.
             let prototype = Some(declarator).filter(|declarator| {
                 declarator.kind() == Kind::FunctionDeclarator
-                    && !super::pointers::points_to_function(*declarator)
+                    && !super::forms::points_to_function(*declarator)
             });
             let inner = prototype
                 .and_then(|prototype| prototype.field(Field::Declarator))
@@ -566,7 +565,7 @@ impl Lowering<'_> {
             // A local array in OpenCL; a pointer to local memory is not one, but `T *__local p` lies there.
             let local_array = match ty {
                 Type::Pointer(..) => {
-                    super::types::pointer_space(inner, source) == Some(AddressSpace::Shared)
+                    super::forms::pointer_space(inner, source) == Some(AddressSpace::Shared)
                 }
                 _ => space == Some(AddressSpace::Shared),
             };
@@ -987,31 +986,4 @@ fn is_broken(node: Node, source: Source) -> bool {
         open.extend(node.children().filter(Node::has_error));
     }
     false
-}
-
-/// True for an expression that names a place.
-pub(super) fn is_place(expression: &Expr) -> bool {
-    match &expression.kind {
-        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) => true,
-        ExprKind::Field(base, _) => is_place(base),
-        _ => false,
-    }
-}
-
-/// True where control does not run on past the statements.
-pub(super) fn ends_here(statements: &[Stmt]) -> bool {
-    statements.last().is_some_and(|last| match &last.kind {
-        StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue => true,
-        StmtKind::Unknown(_) => super::jumps::is_jump(last),
-        _ => last.ends_with(ends_here),
-    })
-}
-
-/// A `break` that would leave a loop around the statements.
-pub(super) fn leaves_early(statements: &[Stmt]) -> bool {
-    any_in_iteration(statements, &mut |one| one.kind == StmtKind::Break)
-}
-
-pub(super) fn continues(statements: &[Stmt]) -> bool {
-    any_in_iteration(statements, &mut |one| one.kind == StmtKind::Continue)
 }

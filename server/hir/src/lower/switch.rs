@@ -2,8 +2,8 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::expressions::operation;
-use super::statements::ends_here;
+use super::construct::operation;
+use super::shapes::ends_here;
 use super::{Lowering, Source, parts};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Runs, Stmt, StmtKind, Storage};
 use warplens_ir::{Site, Type};
