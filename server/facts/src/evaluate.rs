@@ -2,7 +2,7 @@
 
 use warplens_ir::{
     AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
-    Site, Storage, Type, UnaryOp, VarId,
+    Reason, Site, Storage, Type, UnaryOp, VarId,
 };
 use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
@@ -1591,7 +1591,7 @@ impl Executor<'_> {
         let mut done = 0u64;
         let element = expression.ty.size() as u32;
         if size == 0 {
-            self.lose(expression.site, "access to a type that was not read");
+            self.lose(expression.site, Reason::UnreadType);
             return loads;
         }
         while done < size && loads.len() < 64 {

@@ -1,6 +1,6 @@
 //! Statements of the kernel, executed symbolically.
 
-use warplens_ir::{Stmt, StmtKind, Storage, Type, VarId, any_statement};
+use warplens_ir::{Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement};
 use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Guard, Id};
 
@@ -104,7 +104,7 @@ impl Executor<'_> {
                 self.steps = u32::MAX;
                 self.lost.push(NotUnderstood {
                     site: statement.site,
-                    reason: "expands to too much".to_owned(),
+                    reason: Reason::TooMuch,
                 });
             }
             return exits;

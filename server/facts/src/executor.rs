@@ -3,7 +3,7 @@
 //! In: a request. What holds: everything that is noted here is a draft; `results` measures it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_ir::{Kernel, Storage, Type, VarId};
+use warplens_ir::{Kernel, Reason, Storage, Type, VarId};
 use warplens_machine::Profile;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Id, Interval, Symbol, SymbolKind};
 
@@ -235,12 +235,9 @@ impl<'a> Executor<'a> {
         !self.lost.is_empty()
     }
 
-    pub(crate) fn lose(&mut self, site: Site, reason: &str) {
+    pub(crate) fn lose(&mut self, site: Site, reason: Reason) {
         if self.dry == 0 {
-            self.lost.push(NotUnderstood {
-                site,
-                reason: reason.to_owned(),
-            });
+            self.lost.push(NotUnderstood { site, reason });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Places in a kernel and the launch it runs under.
 
+use crate::Reason;
 use std::fmt;
 
 /// Two positions in the kernel's text, as numbers in their order: [`crate::Places`] knows their bytes.
@@ -47,8 +48,8 @@ pub struct CalleeLine {
 pub struct NotUnderstood {
     /// Where.
     pub site: Site,
-    /// Why, in a few words that group well: `call to an unseen function`.
-    pub reason: String,
+    /// Why.
+    pub reason: Reason,
 }
 
 /// Where a launch value comes from.

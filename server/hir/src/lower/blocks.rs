@@ -8,6 +8,7 @@ use super::construct::after;
 use super::shapes::may_return;
 use super::shapes::{continues, leaves_early};
 use super::{Lowering, Source, parts};
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Expr, ExprKind};
 
@@ -34,7 +35,7 @@ impl Lowering<'_> {
         });
         self.labels = labels;
         if leaves_early(&statements) || continues(&statements) || may_return(&statements) {
-            return self.opaque(site, "expression not understood", Vec::new());
+            return self.opaque(site, Reason::Expression, Vec::new());
         }
         let Some(value) = value else {
             return Expr {

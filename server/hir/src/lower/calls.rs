@@ -11,6 +11,7 @@ use super::construct::known_call;
 use super::{Lowering, Named, Source, parts, text_of};
 use crate::types::{callable_of, class_of};
 use warplens_ir::Bound;
+use warplens_ir::Reason;
 use warplens_ir::functions;
 use warplens_ir::functions::{Effect, Exchange, Function};
 use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind};
@@ -32,7 +33,7 @@ impl Lowering<'_> {
             call.and_then(CallExpression::function),
             call.and_then(CallExpression::arguments),
         ) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         if let Some(launch) = call.and_then(CallExpression::launch) {
             // What the launched kernel costs is its own affair.
@@ -114,7 +115,7 @@ impl Lowering<'_> {
         }
         let mut all = vec![callee];
         all.extend(arguments);
-        self.opaque(site, "call to a function that was not read", all)
+        self.opaque(site, Reason::UnreadFunction, all)
     }
 
     /// `object.name(…)`, `pointer->name(…)`.
@@ -123,7 +124,7 @@ impl Lowering<'_> {
             function.field(Field::Argument),
             function.field(Field::Field),
         ) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let mut explicit = Vec::new();
         let mut name_node = field;
@@ -173,7 +174,7 @@ impl Lowering<'_> {
         }
         let mut all = vec![object];
         all.extend(arguments);
-        self.opaque(site, "call to a function that was not read", all)
+        self.opaque(site, Reason::UnreadFunction, all)
     }
 
     fn written(&mut self, function: Node, source: Source) -> Written {
@@ -231,7 +232,7 @@ impl Lowering<'_> {
             let reference = text_of(function, source).trim_end().ends_with("&>");
             let mut arguments = self.arguments(list, source);
             let Some(value) = arguments.pop() else {
-                return self.opaque(site, "syntax error", Vec::new());
+                return self.opaque(site, Reason::SyntaxError, Vec::new());
             };
             if reference {
                 // The same place, read as another type.
@@ -307,11 +308,7 @@ impl Lowering<'_> {
                 match self.first_taking(&written.name, &arguments) {
                     Some(first) => first,
                     None => {
-                        return self.opaque(
-                            site,
-                            "call to a function that was not read",
-                            arguments,
-                        );
+                        return self.opaque(site, Reason::UnreadFunction, arguments);
                     }
                 }
             } else {
@@ -354,9 +351,7 @@ impl Lowering<'_> {
                         .collect();
                     return match self.call_best(candidates, &written.explicit, &arguments, site) {
                         Some(call) => call,
-                        None => {
-                            self.opaque(site, "call to a function that was not read", arguments)
-                        }
+                        None => self.opaque(site, Reason::UnreadFunction, arguments),
                     };
                 }
             }
@@ -408,7 +403,7 @@ impl Lowering<'_> {
     }
 
     fn unread_call(&mut self, arguments: Vec<Expr>, site: Site) -> Expr {
-        self.opaque(site, "call to a function that was not read", arguments)
+        self.opaque(site, Reason::UnreadFunction, arguments)
     }
 
     /// A function at file scope, or one that is known.

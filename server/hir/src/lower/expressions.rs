@@ -22,6 +22,7 @@ use crate::misread;
 use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
 use warplens_ir::Bound;
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
 
@@ -30,7 +31,7 @@ impl Lowering<'_> {
         self.expressions += 1;
         let site = self.site(node, source);
         if self.expressions > MOST_EXPRESSIONS || self.depth > DEEPEST {
-            self.lost(site, "expands to too much");
+            self.lost(site, Reason::TooMuch);
             return Expr {
                 kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty: Type::INT,
@@ -81,17 +82,17 @@ impl Lowering<'_> {
             Kind::TemplateFunction => self.template_value(node, source, site),
             Kind::This => match self.current().this.clone() {
                 Some(this) => address_of(this, AddressSpace::Global, site),
-                None => self.opaque(site, "this outside a member function", Vec::new()),
+                None => self.opaque(site, Reason::NoThis, Vec::new()),
             },
             Kind::ParenthesizedExpression => match parts(node).into_iter().next() {
                 Some(inner) => self.expr(inner, source),
-                None => self.opaque(site, "syntax error", Vec::new()),
+                None => self.opaque(site, Reason::SyntaxError, Vec::new()),
             },
             Kind::BinaryExpression => self.binary(node, source, site),
             Kind::UnaryExpression => self.unary(node, source, site),
             Kind::PointerExpression => {
                 let Some(argument) = field(Field::Argument) else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 let argument = self.expr(argument, source);
@@ -110,7 +111,7 @@ impl Lowering<'_> {
             Kind::AssignmentExpression => self.assignment(node, source, site),
             Kind::UpdateExpression => {
                 let Some(argument) = field(Field::Argument) else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let step = UpdateExpression::cast(node).and_then(UpdateExpression::op);
                 let by = match step {
@@ -125,7 +126,7 @@ impl Lowering<'_> {
             Kind::ConditionalExpression => {
                 let (Some(c), Some(b)) = (field(Field::Condition), field(Field::Alternative))
                 else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let c = self.expr(c, source);
                 // Of what is only worked out, what is not chosen may not even make sense.
@@ -158,7 +159,7 @@ impl Lowering<'_> {
             }
             Kind::CastExpression => {
                 let (Some(ty), Some(value)) = (field(Field::Type), field(Field::Value)) else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let ty = self.base_type(ty, source);
                 // OpenCL's vector literal where the grammar reads a cast: (float4)(a, b, c, d).
@@ -256,13 +257,13 @@ impl Lowering<'_> {
             Kind::TypeDescriptor => match node.field(Field::Type) {
                 // A template argument that is a number.
                 Some(inner) => self.expr(inner, source),
-                None => self.opaque(site, "expression not understood", Vec::new()),
+                None => self.opaque(site, Reason::Expression, Vec::new()),
             },
             kind => {
                 let reason = match kind {
-                    Kind::Error => "syntax error",
-                    Kind::ParameterPackExpansion => "parameter pack",
-                    _ => "expression not understood",
+                    Kind::Error => Reason::SyntaxError,
+                    Kind::ParameterPackExpansion => Reason::ParameterPack,
+                    _ => Reason::Expression,
                 };
                 self.opaque(site, reason, Vec::new())
             }
@@ -299,7 +300,7 @@ impl Lowering<'_> {
                     Some(value) => all.push(self.expr(value, source)),
                     None => {
                         let site = self.site(child, source);
-                        all.push(self.opaque(site, "syntax error", Vec::new()));
+                        all.push(self.opaque(site, Reason::SyntaxError, Vec::new()));
                     }
                 },
                 _ => self.element(child, source, &mut all),
@@ -416,7 +417,7 @@ impl Lowering<'_> {
         if let Some(value) = self.value_from_the_build(name, site) {
             return value;
         }
-        let reason = "name not declared in what was read";
+        let reason = Reason::Undeclared;
         self.opaque(site, reason, Vec::new())
     }
 
@@ -647,7 +648,7 @@ impl Lowering<'_> {
                 site,
             };
         }
-        self.opaque(site, "expression not understood", Vec::new())
+        self.opaque(site, Reason::Expression, Vec::new())
     }
 
     /// `name<arguments>` of a variable template: a constant, or a device array.
@@ -732,7 +733,7 @@ impl Lowering<'_> {
 
     fn unary(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let Some(argument) = node.field(Field::Argument) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = UnaryExpression::cast(node).and_then(UnaryExpression::op);
         let argument = self.expr(argument, source);
@@ -776,7 +777,7 @@ impl Lowering<'_> {
             return again;
         }
         let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = warplens_syntax::binary(node);
         let (left, right) = (self.expr(left, source), self.expr(right, source));
@@ -792,7 +793,7 @@ impl Lowering<'_> {
             }
         }
         let Some(op) = operator.map(binary_op) else {
-            return self.opaque(site, "operator not understood", vec![left, right]);
+            return self.opaque(site, Reason::Operator, vec![left, right]);
         };
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
@@ -807,7 +808,7 @@ impl Lowering<'_> {
             return again;
         }
         let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = warplens_syntax::assigned(node).unwrap_or(AssignOperator::Plain);
         let left = self.expr(left, source);
@@ -838,7 +839,7 @@ impl Lowering<'_> {
 
     fn subscript(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let Some(base) = node.field(Field::Argument) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         // `(T)(p)[i]` is a cast of `(p)[i]`.
         let cast = self.cast_in_front(base, source);
@@ -847,7 +848,7 @@ impl Lowering<'_> {
         let indices = match (node.field(Field::Indices), node.field(Field::Index)) {
             (Some(list), _) => parts(list),
             (None, Some(index)) => vec![index],
-            _ => return self.opaque(site, "syntax error", vec![result]),
+            _ => return self.opaque(site, Reason::SyntaxError, vec![result]),
         };
         for index in indices {
             let index = self.expr(index, source);
@@ -899,7 +900,7 @@ impl Lowering<'_> {
     fn field(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let (Some(base_node), Some(name)) = (node.field(Field::Argument), node.field(Field::Field))
         else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let name = match name.kind() {
             Kind::DependentName | Kind::TemplateMethod => text_of(name, source)
@@ -962,11 +963,7 @@ impl Lowering<'_> {
         if let Some(found) = self.library_member(&base, &name, site) {
             return found;
         }
-        self.opaque(
-            site,
-            "field of a type not declared in what was read",
-            vec![base],
-        )
+        self.opaque(site, Reason::UnknownField, vec![base])
     }
 
     /// A field of an object, as a place.

@@ -18,6 +18,7 @@ use super::split::{address_of, deref};
 use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
 use crate::outline::function_declarator;
 use crate::types::{Callable, class_of};
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, ExprKind, Runs, StaysCall, Stmt, StmtKind, Storage};
@@ -226,7 +227,7 @@ impl Lowering<'_> {
     ) -> Expr {
         let definition = candidate.definition.clone();
         let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
-            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+            return self.opaque(site, Reason::Recursive, Vec::new());
         };
         let base_line = definition.text.place(definition.range.clone()).line;
         let call = Call {
@@ -249,7 +250,7 @@ impl Lowering<'_> {
                 return call;
             }
             let parts = arguments.to_vec();
-            return self.opaque(site, "recursive or unreadable device function", parts);
+            return self.opaque(site, Reason::Recursive, parts);
         }
         self.note_noinline(&definition, arguments, site);
         if bindings.is_empty()
@@ -266,7 +267,7 @@ impl Lowering<'_> {
             function: definition.hash,
         };
         let Some(params) = parameter_nodes(function, source) else {
-            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+            return self.opaque(site, Reason::Recursive, Vec::new());
         };
         let body = function.field(Field::Body);
         let initializers = super::child_of_kind(function, Kind::FieldInitializerList);
@@ -361,7 +362,7 @@ impl Lowering<'_> {
         let callable = Arc::clone(callee);
         let definition = callable.definition.clone();
         let Some(lambda) = definition.node(&[Kind::LambdaExpression, Kind::BlockLiteral]) else {
-            return self.opaque(site, "lambda", arguments.to_vec());
+            return self.opaque(site, Reason::Lambda, arguments.to_vec());
         };
         if self
             .frames
@@ -369,7 +370,7 @@ impl Lowering<'_> {
             .any(|frame| frame.function == callee.definition.hash)
             || self.frames.len() as u32 > DEEPEST_CALLS
         {
-            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+            return self.opaque(site, Reason::Recursive, Vec::new());
         }
         let call = Call {
             site,
@@ -415,11 +416,7 @@ impl Lowering<'_> {
         site: Site,
     ) -> Expr {
         let Some(body) = body else {
-            return self.opaque(
-                site,
-                "call to a function that was not read",
-                arguments.to_vec(),
-            );
+            return self.opaque(site, Reason::UnreadFunction, arguments.to_vec());
         };
         let recursive = super::forms::calls_itself(function, source);
         if recursive {

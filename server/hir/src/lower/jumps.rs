@@ -7,6 +7,7 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::construct::operation;
 use super::{Lowering, Source, parts, text_of};
+use warplens_ir::Reason;
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Storage, Unknown, VarId,
 };
@@ -58,7 +59,7 @@ impl Lowering<'_> {
                 site,
             }
         } else {
-            self.unknown_statement(site, "goto")
+            self.unknown_statement(site, Reason::Goto)
         };
         out.push(lost);
     }
@@ -168,7 +169,7 @@ impl Lowering<'_> {
             // They would end this loop, not the one around it.
             drop_marks(&mut body, label);
             out.append(&mut body);
-            self.lost(site, "goto");
+            self.lost(site, Reason::Goto);
             return;
         }
         let (mut init, mut condition) = (Vec::new(), None);

@@ -11,6 +11,7 @@ use super::{Lowering, Named, Source, parts};
 use crate::definition::node_ending;
 use crate::outline::function_declarator;
 use crate::{Item, ItemKind, Unit};
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Places, Site, Span, Type};
 use warplens_ir::{AssumptionKind, ExprKind, Kernel, Stmt, Storage};
 use warplens_ir::{Bindings, Bound};
@@ -264,7 +265,7 @@ impl Lowering<'_> {
                     line: line.saturating_sub(self.base_line),
                     callee: 0,
                 };
-                self.lost(site, &problem.message);
+                self.lost(site, Reason::Preprocessor(problem.message.as_str().into()));
             }
         }
         let required_block = self.required_block(head, source);

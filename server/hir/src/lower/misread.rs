@@ -6,6 +6,7 @@ use super::{DEEPEST, Lowering, Named, Source, text_of};
 use crate::misread;
 use warplens_ir::Bound;
 use warplens_ir::Expr;
+use warplens_ir::Reason;
 use warplens_ir::{Site, Type};
 
 impl Lowering<'_> {
@@ -25,7 +26,7 @@ impl Lowering<'_> {
         let again = source.again(&fragment, whole.start_byte());
         Some(match misread::expression(&fragment) {
             Some(value) => self.expr(value, again),
-            None => self.opaque(site, "syntax error", Vec::new()),
+            None => self.opaque(site, Reason::SyntaxError, Vec::new()),
         })
     }
 

@@ -34,14 +34,13 @@ mod library;
 mod literals;
 mod machine_calls;
 mod misread;
-mod shapes;
-
 mod packs;
 mod pipes;
 mod pointers;
 mod pragmas;
 mod recursion;
 mod routines;
+mod shapes;
 mod split;
 mod statements;
 mod switch;
@@ -64,6 +63,7 @@ use crate::names::{Named, Scope};
 use crate::types::Class;
 use crate::unit::Unit;
 use warplens_ir::Bindings;
+use warplens_ir::Reason;
 use warplens_ir::{
     Assumption, Expr, ExprKind, MachineCall, Opaque, Routine, RoutineId, Stmt, StmtKind, Storage,
     Unknown, Var, VarId,
@@ -320,12 +320,9 @@ impl<'u> Lowering<'u> {
         }
     }
 
-    fn lost(&mut self, site: Site, reason: &str) {
+    fn lost(&mut self, site: Site, reason: Reason) {
         if self.unevaluated == 0 {
-            self.not_understood.push(NotUnderstood {
-                site,
-                reason: reason.to_owned(),
-            });
+            self.not_understood.push(NotUnderstood { site, reason });
         }
     }
 
@@ -395,7 +392,7 @@ impl<'u> Lowering<'u> {
         result
     }
 
-    fn opaque(&mut self, site: Site, reason: &str, parts: Vec<Expr>) -> Expr {
+    fn opaque(&mut self, site: Site, reason: Reason, parts: Vec<Expr>) -> Expr {
         self.lost(site, reason);
         Expr {
             kind: ExprKind::Opaque(Opaque::Unknown, parts),
@@ -404,7 +401,7 @@ impl<'u> Lowering<'u> {
         }
     }
 
-    fn unknown_statement(&mut self, site: Site, reason: &str) -> Stmt {
+    fn unknown_statement(&mut self, site: Site, reason: Reason) -> Stmt {
         self.lost(site, reason);
         Stmt {
             kind: StmtKind::Unknown(Unknown::Lost),

@@ -12,6 +12,7 @@ use super::shapes::is_place;
 use super::shapes::is_pure;
 use super::{Lowering, Source, text_of};
 use warplens_ir::Bindings;
+use warplens_ir::Reason;
 use warplens_ir::{AssumptionKind, Expr, ExprKind, Opaque, StaysCall, Stmt, StmtKind};
 use warplens_ir::{Site, Type};
 
@@ -92,7 +93,7 @@ impl Lowering<'_> {
             if names.is_empty() || names.len() > MOST_TARGETS {
                 let mut all = vec![callee.clone()];
                 all.extend(arguments.iter().cloned());
-                return Some(self.opaque(site, "call to a function that was not read", all));
+                return Some(self.opaque(site, Reason::UnreadFunction, all));
             }
             self.assume_targets(callee, &names);
         } else if let ExprKind::Var(id) = callee.kind

@@ -13,6 +13,7 @@ use super::split::{address_of, deref, list};
 use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
 };
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
 
@@ -74,7 +75,7 @@ impl Lowering<'_> {
     pub(super) fn statement(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         if self.expressions > MOST_EXPRESSIONS || self.depth > super::DEEPEST {
             let site = self.site(node, source);
-            let lost = self.unknown_statement(site, "expands to too much");
+            let lost = self.unknown_statement(site, Reason::TooMuch);
             out.push(lost);
             return;
         }
@@ -101,7 +102,7 @@ impl Lowering<'_> {
                     }
                 }
             }
-            Kind::Error => self.lose_statement(node, source, "syntax error", out),
+            Kind::Error => self.lose_statement(node, source, Reason::SyntaxError, out),
             Kind::CompoundStatement => {
                 let body = self.block(node, source);
                 let site = self.site(node, source);
@@ -154,7 +155,7 @@ impl Lowering<'_> {
                     site,
                 });
             }
-            _ => self.lose_statement(node, source, "statement not understood", out),
+            _ => self.lose_statement(node, source, Reason::Statement, out),
         }
     }
 
@@ -162,7 +163,7 @@ impl Lowering<'_> {
         &mut self,
         node: Node,
         source: Source,
-        reason: &str,
+        reason: Reason,
         out: &mut Vec<Stmt>,
     ) {
         let site = self.site(node, source);
@@ -175,7 +176,7 @@ impl Lowering<'_> {
             return;
         };
         if is_broken(inner, source) {
-            self.lose_statement(node, source, "syntax error", out);
+            self.lose_statement(node, source, Reason::SyntaxError, out);
             // What can be read of it still counts.
             if inner.kind() == Kind::Error {
                 return;
@@ -278,7 +279,7 @@ impl Lowering<'_> {
         let condition = node.field(Field::Condition);
         let Some(condition) = self.condition(condition, source, out) else {
             self.frame().scopes.pop();
-            self.lose_statement(node, source, "condition not understood", out);
+            self.lose_statement(node, source, Reason::Condition, out);
             return;
         };
         let consequence = node.field(Field::Consequence);
@@ -408,7 +409,7 @@ impl Lowering<'_> {
             .unwrap_or_default();
         self.frame().scopes.pop();
         if broken {
-            self.lost(site, "loop condition not understood");
+            self.lost(site, Reason::LoopCondition);
         }
         let kind = if node.kind() == Kind::DoStatement {
             LoopKind::Do
@@ -438,7 +439,7 @@ impl Lowering<'_> {
             node.field(Field::Right),
             node.field(Field::Body),
         ) else {
-            self.lose_statement(node, source, "range-based for", out);
+            self.lose_statement(node, source, Reason::RangeLoop, out);
             return;
         };
         let listed = range.kind() == Kind::InitializerList;
@@ -459,7 +460,7 @@ impl Lowering<'_> {
         };
         let (Type::Array(of, Some(extent)), true) = (range.ty.clone(), listed || is_place(&range))
         else {
-            self.lose_statement(node, source, "range-based for", out);
+            self.lose_statement(node, source, Reason::RangeLoop, out);
             return;
         };
         self.frame().scopes.push(super::Scope::new());
@@ -526,7 +527,7 @@ impl Lowering<'_> {
 
     fn declaration(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         if is_broken(node, source) {
-            self.lose_statement(node, source, "syntax error", out);
+            self.lose_statement(node, source, Reason::SyntaxError, out);
         }
         let Some(type_node) = node.field(Field::Type) else {
             return;
@@ -871,7 +872,7 @@ impl Lowering<'_> {
         };
         let value = node.field(Field::Value);
         let (Some(names), Some(value)) = (names, value) else {
-            self.lose_statement(node, source, "structured binding", out);
+            self.lose_statement(node, source, Reason::StructuredBinding, out);
             return;
         };
         let value = self.expr(value, source);
@@ -885,7 +886,7 @@ impl Lowering<'_> {
             .map(|name| text_of(name, source).to_owned())
             .collect();
         if names.len() > fields.len() {
-            self.lose_statement(node, source, "structured binding", out);
+            self.lose_statement(node, source, Reason::StructuredBinding, out);
             return;
         }
         let id = self.temporary("binding", value.ty.clone(), site);
