@@ -10,7 +10,7 @@ use warplens_machine::{
 };
 use warplens_symbolic::{Arena, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
-use crate::cases::{Cases, Cost, Figure};
+use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::draft::{AccessDraft, Unseen, word};
 use crate::facts::{
@@ -227,7 +227,9 @@ impl Measure<'_> {
                 ..draft.clone()
             };
             if executions.warps == 0.0
-                && self.holds(&nowhere, context, executions.exact, true) == Some(Vec::new())
+                && self
+                    .holds(&nowhere, context, executions.exact, true)
+                    .is_some_and(|conditions| conditions.texts.is_empty())
             {
                 access.certainty = Certainty::Exact;
                 return access;
@@ -261,7 +263,10 @@ impl Measure<'_> {
         }
         let (sums, complete) = self.sum(draft, draft.address, context, BUDGET);
         if sums.requests == 0.0 {
-            access.certainty = if self.holds(draft, context, complete, true) == Some(Vec::new()) {
+            access.certainty = if self
+                .holds(draft, context, complete, true)
+                .is_some_and(|conditions| conditions.texts.is_empty())
+            {
                 Certainty::Exact
             } else {
                 Certainty::Assumed
@@ -276,12 +281,10 @@ impl Measure<'_> {
         sums.fill(&mut access);
         access.requests = Some(sums.requests * context.warp_factor);
         access.certainty = Certainty::Assumed;
-        if let Some(constraints) = self.holds(draft, context, complete, sums.varied) {
+        if let Some(conditions) = self.holds(draft, context, complete, sums.varied) {
             access.certainty = Certainty::Exact;
-            if !constraints.is_empty() {
-                access.other_case = self.other_case(draft, context, &constraints, &sums);
-            }
-            access.constraints = constraints;
+            access.other_case = self.other_case(draft, context, &conditions, &sums);
+            access.constraints = conditions.texts;
         }
         access.why = match access.certainty {
             Certainty::Exact => None,
@@ -429,12 +432,12 @@ impl Measure<'_> {
         context: &Context,
         complete: bool,
         varied: bool,
-    ) -> Option<Vec<String>> {
-        let hangs = self.block_assumed
+    ) -> Option<Conditions> {
+        let depends = self.block_assumed
             || !self.taken.is_empty()
             || context.why.is_some()
             || draft.space == Space::Local;
-        if !complete || hangs {
+        if !complete || depends {
             return None;
         }
         let period = draft.period(self.profile);
@@ -470,12 +473,12 @@ impl Measure<'_> {
         &mut self,
         draft: &AccessDraft,
         context: &Context,
-        constraints: &[String],
+        conditions: &Conditions,
         expected: &Sums,
     ) -> Option<OtherCase> {
         let (address, context, when) =
             self.cases
-                .other(self.arena, draft.address, context, constraints)?;
+                .other(self.arena, draft.address, context, conditions)?;
         let (sums, complete) = self.sum(draft, address, &context, OTHER_BUDGET);
         if !complete || sums.requests == 0.0 {
             return None;

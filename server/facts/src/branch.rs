@@ -229,6 +229,7 @@ impl Measure<'_> {
                 }
                 [u32::from(most > 0), u32::from(least != most), 0, 0, 0, 0]
             })
+            .map(|conditions| conditions.texts)
     }
 
     /// Warps that evaluate a condition, that take it with some lane, that split; threads that take it;

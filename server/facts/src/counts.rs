@@ -41,6 +41,11 @@ pub struct Expression {
 }
 
 impl Expression {
+    /// True where no parameter changes it.
+    pub fn is_constant(&self) -> bool {
+        self.count.as_constant().is_some()
+    }
+
     /// Both together, of one kernel; `None` where that is too long to be read.
     pub fn plus(&self, other: &Expression) -> Option<Expression> {
         let count = self.count.add(&other.count)?;
