@@ -9,6 +9,7 @@ mod document;
 mod embedded;
 mod expanded;
 mod language;
+mod lexer;
 mod mend;
 mod names;
 mod parser;

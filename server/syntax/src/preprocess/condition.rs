@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 
 /// What an identifier left in a condition is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

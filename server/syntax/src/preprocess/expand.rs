@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lexer::{self, Kind};
 use super::macros::{BodyToken, Macro, Role, hash_name};
 use super::state::{Abort, File, IN_FILE, IN_SCRATCH, MAX_REACH, Pass, Protect, Step, Token};
 use super::{Problem, condition};
+use crate::lexer::{self, Kind};
 
 /// How much one use may write, in bytes.
 const MAX_OUTPUT: usize = 256 << 10;

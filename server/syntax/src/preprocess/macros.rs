@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use super::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 
 /// The macros in force at some place. A clone shares everything with its original until one of them changes.
 #[derive(Clone, Debug)]

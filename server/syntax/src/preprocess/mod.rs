@@ -7,7 +7,6 @@
 
 mod condition;
 mod expand;
-pub(crate) mod lexer;
 mod macros;
 mod pass;
 #[cfg(test)]

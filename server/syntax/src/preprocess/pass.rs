@@ -8,7 +8,6 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::{self, Name, Question};
-use super::lexer::{self, STARTS, Start};
 use super::macros::{Filter, Macro, hash_name};
 use super::quiet::Quiet;
 use super::source_map::Builder;
@@ -19,6 +18,7 @@ use super::{
     Branch, IncludeLine, IncludeSite, Included, Includes, Options, Preprocessed, Problem,
     SourceMap, Undecided, Word,
 };
+use crate::lexer::{self, STARTS, Start};
 
 /// Texts put in place within one another beyond this are left out.
 const MAX_SPLICES: usize = 40;

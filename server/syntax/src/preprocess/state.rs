@@ -10,11 +10,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::Question;
-use super::lexer::{self, Kind, Start};
 use super::macros::{Filter, Macro, Macros, Trace};
 use super::quiet::Quiet;
 use super::source_map::Builder;
 use super::{IncludeSite, Includes, Problem, Undecided, Word, WordTable};
+use crate::lexer::{self, Kind, Start};
 
 pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// How far the arguments of one use may reach in the buffer, in bytes.

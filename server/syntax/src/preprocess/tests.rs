@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::lexer;
 use super::{
     Earlier, IncludeLine, Included, Includes, Macros, Options, Piece, Preprocessed, SourceMap,
     WordTable, preprocess,
 };
+use crate::lexer;
 
 /// Files by path. What ends in `.inc` is put in place, everything else is a header.
 #[derive(Default)]
