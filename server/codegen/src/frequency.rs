@@ -1,11 +1,11 @@
 //! How often a block of the compiled kernel is executed.
 //!
-//! The compiler knows no launch, so a block's frequency is a chain of shares: of what stands around it, a side of a
+//! The compiler knows no launch, so a block's frequency is a chain of shares: of what is around it, a side of a
 //! branch, an iteration of a loop. Where a loop was fully unrolled its iterations are blocks of their own, each as
 //! frequent as the loop was; an unrolled loop has fewer iterations by its factor, and a remainder loop. Of a
 //! loop that is left from within, it is not known in which iteration: those that are executed are shared out evenly over
 //! the blocks, so that unrolling changes nothing of what is executed but the loop's own tests.
-//! Numbers come from whoever counted warps at the kernel's controls ([`Ways`]).
+//! Numbers come from the analysis that counted warps at the kernel's controls ([`Ways`]).
 
 use warplens_ir::Control;
 
@@ -20,7 +20,7 @@ impl Frequency {
     pub(crate) const ONCE: Frequency = Frequency(0);
 }
 
-/// How often something is executed, against what stands around it; that comes before it in the list.
+/// How often something is executed, against what is around it; that comes before it in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Share {
     /// Once by every warp.

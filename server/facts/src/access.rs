@@ -39,7 +39,7 @@ pub(crate) struct Measure<'a> {
     pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
 }
 
-/// Alignments that are looked at, at most, where nobody knows it.
+/// Alignments that are looked at, at most, where it is not known.
 const ALIGNMENTS: i64 = 8;
 
 /// Cases looked at for the other case of an access, at most.
@@ -63,7 +63,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// So many requests of that cost.
+    /// Adds requests of that cost, `weight` of them.
     pub(crate) fn add(
         &mut self,
         weight: f64,
@@ -88,7 +88,7 @@ impl Sums {
         }
     }
 
-    /// Makes a sample stand for so many times as much.
+    /// Extrapolates a sample to a multiple of it.
     pub(crate) fn scale(&mut self, times: f64) {
         let own = [
             &mut self.requests,

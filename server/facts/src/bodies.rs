@@ -45,7 +45,7 @@ pub(crate) struct Routines {
     pub(crate) bodies: Vec<Body>,
     /// `None` for a body that must be put in place.
     pub(crate) known: FxHashMap<(RoutineId, Vec<Shape>), Option<usize>>,
-    /// Body, the context of the call, and where it stands.
+    /// Body, the context of the call, and its place.
     pub(crate) calls: Vec<(usize, usize, PartId)>,
     /// Bodies being executed within one another.
     pub(crate) depth: u32,
@@ -78,7 +78,7 @@ impl Routines {
         }
     }
 
-    /// None within: too many, or some call is not known by where it stands.
+    /// None within: too many, or the place of some call is not known.
     fn ways_to(
         &self,
         body: usize,

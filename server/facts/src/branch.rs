@@ -394,7 +394,7 @@ impl Measure<'_> {
         }
     }
 
-    /// True where it is not known that nobody comes there.
+    /// True unless it is known that no lane comes there.
     fn is_met(&self, guards: &[Guard], context: &Context) -> bool {
         let counted = self
             .budget

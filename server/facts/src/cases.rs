@@ -35,7 +35,7 @@ const LONGEST_PERIOD: i64 = 4096;
 const PROOF_BUDGET: u32 = 2048;
 /// Values of loop counters that a divisor depends on, at most: each is a proof of its own.
 const MOST_VARIANTS: usize = 64;
-/// Letters of a condition that becomes a constraint as it stands, at most.
+/// Letters of a condition that becomes a constraint as it is, at most.
 const LONGEST_TEXT: usize = 60;
 /// Free symbols of one figure, at most.
 const MOST_FREE: usize = 6;

@@ -154,7 +154,7 @@ impl Executor<'_> {
         });
     }
 
-    /// True where an integer argument has a value that nobody gave.
+    /// True where an integer argument has a value that was not given.
     fn argument_assumed(&self) -> bool {
         let mut parameters = self.kernel.vars.iter().take(self.kernel.params as usize);
         parameters.any(|var| {

@@ -4,7 +4,7 @@
 //! then a closed form ([`warplens_symbolic::Domain::count`]) in their place, summed over all threads and
 //! blocks of the launch and over all iterations, after the mechanism of J. D. Stevens and A. Klöckner, "A
 //! mechanism for balancing accuracy and scope in cross-machine black-box GPU performance modeling", 2020,
-//! section 4. It is asked for when somebody looks, not at each keystroke.
+//! section 4. It is computed when it is shown, not at each keystroke.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl Expression {
 /// How often the threads of the launch execute one access of the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccessCount {
-    /// Where it stands.
+    /// Where it is.
     pub site: Site,
     /// What it does.
     pub op: Op,
@@ -300,7 +300,7 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// Operations of so many in each context, all together; `None` where there are none.
+    /// The sum of the operations of each context; `None` where there are none.
     fn total(&mut self, contexts: impl Iterator<Item = (usize, f64)>) -> Option<Expression> {
         let mut total = Polynomial::zero();
         let mut some = false;

@@ -195,7 +195,7 @@ impl Graph {
         }
     }
 
-    /// Where a part of a value comes from, so many bytes into it.
+    /// Where a part of a value comes from, by its bytes into it.
     pub(crate) fn part(&self, whole: Origin, at: u64) -> Origin {
         let Some(parts) = whole.and_then(|whole| self.parts.get(&whole)) else {
             return whole;
@@ -333,7 +333,7 @@ impl Graph {
         frame.inputs.retain(|input| *input != product);
     }
 
-    /// A call of a body that is executed once for all its calls: so many operations in a row.
+    /// A call of a body that is executed once for all its calls: this many operations in a row.
     pub(crate) fn call(&mut self, operations: f64) {
         let waits = self.waits();
         let made = self.push(Some(Link::Call), operations, operations, waits);

@@ -54,7 +54,7 @@ pub(crate) enum Unseen {
     Launch,
 }
 
-/// Who says how probable a condition is.
+/// Where the probability of a condition is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum From {
     /// A directive of the user.
@@ -63,7 +63,7 @@ pub(crate) enum From {
     Expectation,
     /// That two numbers with a fraction are equal by chance.
     Chance,
-    /// Nobody.
+    /// No statement of either: the default.
     Default,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct BranchDraft {
     pub(crate) origin: PartId,
 }
 
-/// A barrier and where it stands.
+/// A barrier and its place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BarrierDraft {
     pub(crate) site: Site,

@@ -4,7 +4,7 @@ use warplens_ir::{
     AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
     Reason, Site, Storage, Type, UnaryOp, VarId,
 };
-use warplens_machine::{Mix, Pipe};
+use warplens_machine::Mix;
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
 use crate::draft::{AccessDraft, BranchDraft, Unseen};
@@ -13,6 +13,7 @@ use crate::facts::{
     Alias, Arithmetic, BranchKind, Link, Number, Op, OpClass, Operator, Space, StructField,
 };
 use crate::flow::{Draft, compute};
+use crate::issued;
 use crate::value::{Array, ArrayId, Kind, Place, Value, is_memory, space_of};
 
 impl Executor<'_> {
@@ -90,7 +91,7 @@ impl Executor<'_> {
             Some(id) => self.is_fresh(id),
             None => true,
         };
-        let issued = Mix::from([(Pipe::Int, f64::from(u8::from(fresh)))]);
+        let issued = issued::integer(f64::from(u8::from(fresh)));
         self.operation(kind(Number::Integer), 1.0, &issued, line, operands);
         match result {
             Some(id) if fresh => self.dependence.computed(id),
@@ -98,7 +99,7 @@ impl Executor<'_> {
         }
     }
 
-    /// True the first time that a value must be computed where the execution stands.
+    /// True the first time that a value must be computed where the execution is.
     pub(crate) fn is_fresh(&mut self, id: Id) -> bool {
         if self.dry > 0 || self.counting_only || self.arena.value(id).is_some() {
             return false;
@@ -135,14 +136,8 @@ impl Executor<'_> {
             Type::Vector(element, lanes) => (number(element), f64::from(*lanes)),
             ty => (number(ty), 1.0),
         };
-        let mut issued = Mix::default();
         let amount = instructions * lanes;
-        match number {
-            Number::Double => issued[Pipe::Fp64] = amount,
-            Number::Half => issued[Pipe::Fp16] = amount,
-            Number::Integer => issued[Pipe::Int] = amount,
-            Number::Single => issued[Pipe::Fp32] = amount,
-        }
+        let issued = issued::arithmetic(number, amount);
         // A function that multiplies and adds is as many of the one as of the other.
         let products = (operations / 2.0).floor();
         if products > 0.0 {
@@ -158,14 +153,14 @@ impl Executor<'_> {
         }
     }
 
-    fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
+    pub(crate) fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
         let needed = match (from, to) {
             (Type::Float { bits: a }, Type::Float { bits: b }) => a != b,
             (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => true,
             _ => false,
         };
         if needed {
-            let issued = Mix::from([(Pipe::Conversion, 1.0)]);
+            let issued = issued::conversion();
             self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut [value]);
         }
     }
@@ -482,7 +477,7 @@ impl Executor<'_> {
             .arena
             .mul(self.block[axis as usize], self.block_dim[axis as usize]);
         for id in [first, result] {
-            let issued = Mix::from([(Pipe::Int, f64::from(u8::from(self.is_fresh(id))))]);
+            let issued = issued::integer(f64::from(u8::from(self.is_fresh(id))));
             self.operation(
                 Arithmetic::Sum(Number::Integer),
                 0.0,
@@ -597,7 +592,7 @@ impl Executor<'_> {
                     }
                 }
                 if op == IrOp::Div {
-                    let issued = Mix::from([(Pipe::Sfu, 1.0)]);
+                    let issued = issued::reciprocal();
                     self.operation(
                         Arithmetic::Special(Number::Single),
                         0.0,
@@ -890,7 +885,7 @@ impl Executor<'_> {
         self.set_operations(branch, taken, self.static_operations - before - taken);
         if self.arena.as_const(truth).is_none() {
             // It issues, but it is no operator on integers.
-            let issued = Mix::from([(Pipe::Int, 1.0)]);
+            let issued = issued::integer(1.0);
             self.operation(
                 Arithmetic::Sum(Number::Integer),
                 0.0,
@@ -1130,16 +1125,7 @@ impl Executor<'_> {
                 }
             }
             Function::Math(MathClass::Special, _) => {
-                let (sfu, fp) = if whole.ty == Type::DOUBLE {
-                    (1.0, 20.0)
-                } else {
-                    (1.0, 4.0)
-                };
-                let issued = if whole.ty == Type::DOUBLE {
-                    Mix::from([(Pipe::Sfu, sfu), (Pipe::Fp64, fp)])
-                } else {
-                    Mix::from([(Pipe::Sfu, sfu), (Pipe::Fp32, fp)])
-                };
+                let issued = issued::function(whole.ty == Type::DOUBLE);
                 self.operation(
                     Arithmetic::Special(number(&whole.ty)),
                     1.0,
@@ -1150,7 +1136,7 @@ impl Executor<'_> {
                 Value::data(uniform)
             }
             Function::Math(MathClass::Int(operations), _) => {
-                let issued = Mix::from([(Pipe::Int, f64::from(*operations))]);
+                let issued = issued::integer(f64::from(*operations));
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
                     f64::from(*operations),
@@ -1163,13 +1149,17 @@ impl Executor<'_> {
                 Value::int(id)
             }
             Function::Math(MathClass::Tensor, _) => {
-                // The mix has no tensor pipe yet: a matrix instruction issues like so many of half precision.
-                let issued = Mix::from([(Pipe::Fp16, 8.0)]);
-                self.operation(Arithmetic::Matrix, 1.0, &issued, line, &mut operands);
+                self.operation(
+                    Arithmetic::Matrix,
+                    1.0,
+                    &issued::matrix(),
+                    line,
+                    &mut operands,
+                );
                 Value::data(false)
             }
             Function::Math(MathClass::Convert, _) => {
-                let issued = Mix::from([(Pipe::Conversion, 1.0)]);
+                let issued = issued::conversion();
                 self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut operands);
                 if whole.ty.is_int() {
                     let id = self.unknown(true, uniform);
@@ -1179,7 +1169,7 @@ impl Executor<'_> {
                 }
             }
             Function::WarpExchange(..) => {
-                let issued = Mix::from([(Pipe::Int, 1.0)]);
+                let issued = issued::integer(1.0);
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
                     1.0,
@@ -1402,7 +1392,7 @@ impl Executor<'_> {
         }
     }
 
-    /// A pointer that was itself read from memory: global memory, nobody knows where.
+    /// A pointer that was itself read from memory: global memory, at an unknown address.
     fn somewhere(&mut self, pointer: &Type) -> Place {
         let space = match pointer {
             Type::Pointer(_, AddressSpace::Shared) => Space::Shared,
@@ -1682,7 +1672,7 @@ impl Executor<'_> {
         if !registers {
             // One instruction forms the 64-bit address of each new base.
             if space != Space::Shared && self.is_fresh_address(array, address) {
-                let issued = Mix::from([(Pipe::Int, 1.0)]);
+                let issued = issued::integer(1.0);
                 compute(&mut self.flow, site.line, &issued, &[], 1.0);
                 self.dependence.address();
             }
@@ -1749,7 +1739,7 @@ impl Executor<'_> {
         None
     }
 
-    /// What stands at a site.
+    /// The text at a site.
     pub(crate) fn quote(&self, site: Site) -> String {
         let lines = self.kernel.places.callees().len();
         let copied = (site.callee as usize)

@@ -1,15 +1,15 @@
 //! Statements of the kernel, executed symbolically.
 
 use warplens_ir::{Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement};
-use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Guard, Id};
 
 use crate::context::Origin as GuardOrigin;
 use crate::draft::{BarrierDraft, BranchDraft};
 use crate::env::Changes;
 use crate::executor::{Executor, Exits};
-use crate::facts::{Arithmetic, BranchKind, NotUnderstood, OpClass, Operator};
+use crate::facts::{BranchKind, NotUnderstood, OpClass, Operator};
 use crate::flow::{Draft, compute};
+use crate::issued;
 use crate::value::{Kind, Origin, Value};
 
 /// A kernel that takes more evaluations than this is cut off, and says so.
@@ -43,7 +43,7 @@ impl Executor<'_> {
             all = self.join(all, Exits { returned, ..exits });
             match self.arena.as_const(left) {
                 Some(0) => {}
-                // The rest is never reached: it stands in the source, but changes nothing.
+                // The rest is never reached: it is in the source, but changes nothing.
                 Some(_) => {
                     if live_env.is_none() {
                         live_env = Some(self.env.mark());
@@ -78,7 +78,7 @@ impl Executor<'_> {
         all
     }
 
-    /// The branch through which a statement was left: the one whose condition stands where it does.
+    /// The branch through which a statement was left: the one whose condition has its place.
     fn exit_branch(&self, statement: &Stmt, last: usize) -> usize {
         self.branches
             .iter()
@@ -171,20 +171,7 @@ impl Executor<'_> {
     /// What an initialisation makes of a value.
     pub(crate) fn converted(&mut self, value: Value, from: &Type, to: &Type, line: u32) -> Value {
         let mut value = value;
-        let float_to_int = from.is_float() && to.is_int();
-        if (from.is_int() && to.is_float())
-            || float_to_int
-            || (from.is_float() && to.is_float() && from != to)
-        {
-            let issued = Mix::from([(Pipe::Conversion, 1.0)]);
-            self.operation(
-                Arithmetic::Conversion,
-                1.0,
-                &issued,
-                line,
-                &mut [&mut value],
-            );
-        }
+        self.conversion(from, to, line, &mut value);
         match (to, value.kind) {
             (Type::Int { .. }, Kind::Int(id)) => {
                 let wrapped = self.convert(from, to, id);
@@ -253,7 +240,7 @@ impl Executor<'_> {
         };
         if self.dry == 0 && of_switch.is_none() {
             *self.counts.entry((outer, OpClass::Branch)).or_insert(0.0) += 1.0;
-            let issued = Mix::from([(Pipe::Branch, 1.0)]);
+            let issued = issued::branch(1.0);
             let needs = std::mem::take(&mut value.loads);
             compute(&mut self.flow, line, &issued, &needs, 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
@@ -346,7 +333,7 @@ impl Executor<'_> {
                 .counts
                 .entry((self.context, OpClass::Branch))
                 .or_insert(0.0) += 1.0;
-            let issued = Mix::from([(Pipe::Int, 1.0), (Pipe::Branch, 1.0)]);
+            let issued = issued::jump_table();
             compute(&mut self.flow, line, &issued, &[], 1.0);
         }
         let start = self.static_operations;

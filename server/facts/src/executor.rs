@@ -94,7 +94,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) copies_known: FxHashMap<(u32, u32), u32>,
     /// True where data decides by which `return` some lane leaves the function that is executed.
     pub(crate) returns_by_data: bool,
-    /// Where the value of the innermost switch stands, and its branch.
+    /// Where the value of the innermost switch is, and its branch.
     pub(crate) switch: Option<(Site, usize)>,
     /// Branches that given contents of memory decided: nothing is assumed of them.
     pub(crate) decided: FxHashSet<usize>,
@@ -220,7 +220,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Where in the kernel a part of it stands.
+    /// Where in the kernel a part of it is.
     pub(crate) fn origin<T>(&self, part: &T) -> PartId {
         let at = address(part);
         let original = match &self.originals {

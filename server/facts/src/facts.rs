@@ -366,7 +366,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// So many more of a kind.
+    /// This many more of a kind.
     pub fn add(&mut self, link: Link, count: f64) {
         self.counts[link as usize] += count;
     }
@@ -471,7 +471,7 @@ pub enum Uniformity {
 pub struct BarrierHazard {
     /// The barrier.
     pub barrier: Site,
-    /// True: a return or exit before the barrier; false: the barrier stands inside the branch.
+    /// True: a return or exit before the barrier; false: the barrier is inside the branch.
     pub early_exit: bool,
     /// How sure it is that threads of one block part here under this launch.
     pub certainty: Certainty,
@@ -488,7 +488,7 @@ pub struct Way {
     pub taken: f64,
     /// Those of which some lane does not; of a loop nothing.
     pub other: f64,
-    /// Loops: iterations of a warp, and how many warps have so many, where that was followed.
+    /// Loops: iterations of a warp, and how many warps have that number, where that was followed.
     pub turns: Vec<(u64, f64)>,
     /// Nothing was assumed that these figures depend on.
     pub exact: bool,
@@ -515,7 +515,7 @@ pub struct Branch {
     pub evaluations: Option<f64>,
     /// Loops: iterations of a warp that enters, averaged.
     pub trips: Option<f64>,
-    /// The same warp by warp: so many iterations, and how many warps have them. Empty where they are of many
+    /// The same warp by warp: a number of iterations, and how many warps have them. Empty where they are of many
     /// numbers, or that was not followed.
     pub turns: Vec<(u64, f64)>,
     /// How sure.
@@ -867,7 +867,7 @@ pub struct CopiedLine {
 pub struct SourceFacts {
     /// Plain name.
     pub name: String,
-    /// Where the name stands.
+    /// Where the name is.
     pub name_site: Site,
     /// Lines of copies of called functions: a site's `callee` counts on to them behind [`Places::callees`].
     pub copied_lines: std::sync::Arc<[CopiedLine]>,

@@ -21,6 +21,7 @@ mod executor;
 pub mod facts;
 mod flow;
 mod index;
+mod issued;
 mod lanes;
 mod linear;
 mod lockstep;

@@ -7,7 +7,6 @@ use warplens_ir::{
     Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Type, VarId, Visitor, any_in_iteration,
     any_statement, walk,
 };
-use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::cases::MOST_TURNS;
@@ -16,6 +15,7 @@ use crate::draft::{BranchDraft, From};
 use crate::executor::{Executor, Exits};
 use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
+use crate::issued;
 use crate::value::{ArrayId, Kind, Origin, Value};
 
 /// Iterations of a loop whose bound is not known.
@@ -198,14 +198,14 @@ impl Executor<'_> {
         }
         if self.dry == 0 {
             *self.counts.entry((inner, OpClass::Branch)).or_insert(0.0) += 1.0;
-            // An unrolled loop jumps back once for so many iterations; one unrolled whole does not.
+            // An unrolled loop jumps back once for its copies; one unrolled whole does not.
             let iterations = trips_id.and_then(|id| self.arena.as_const(id));
             let back = match (unroll, iterations) {
                 (Some(0), Some(_)) => 0.0,
                 (Some(factor), _) if *factor > 1 => 1.0 / *factor as f64,
                 _ => 1.0,
             };
-            let issued = Mix::from([(Pipe::Branch, back)]);
+            let issued = issued::branch(back);
             compute(&mut self.flow, line, &issued, &[], 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
         }
@@ -575,7 +575,7 @@ impl Executor<'_> {
         }
     }
 
-    /// The condition with every variable as it stands after `iterations`.
+    /// The condition with every variable as it is after `iterations`.
     fn condition_at(
         &mut self,
         condition: &Expr,

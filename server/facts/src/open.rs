@@ -7,7 +7,7 @@ use warplens_symbolic::{Id, Name, Symbol};
 /// A kernel whose parameters have no values.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
-    /// Parameters, and counters of loops whose length depends on one, each with what stands for it under this
+    /// Parameters, and counters of loops whose length depends on one, each with its value under this
     /// launch's arguments: the value, a counter that ends where the loop then does.
     pub(crate) symbols: Vec<(Symbol, Id)>,
     /// Counters of loops whose length is not one number: their condition is a guard.

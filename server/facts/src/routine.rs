@@ -40,7 +40,7 @@ impl Executor<'_> {
             };
             values.push(self.converted(value, &argument.ty, to, line));
         }
-        // Closed forms follow each call to where it stands.
+        // Closed forms follow each call to its place.
         let shapes: Option<Vec<Shape>> = match self.open {
             Some(_) => None,
             None => values.iter().map(|value| self.shape(value)).collect(),
@@ -238,7 +238,7 @@ impl Executor<'_> {
         }
         let place = self.origin(call);
         let (body, copied) = self.copied(routine, call.site);
-        // A call that is not known by where it stands leads to nothing that is.
+        // A call whose place is not known leads to nothing whose place is.
         let copied = match place {
             Some(_) => copied,
             None => FxHashMap::default(),

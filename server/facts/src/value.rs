@@ -33,7 +33,7 @@ pub(crate) struct Array {
     pub(crate) alias: Alias,
 }
 
-/// A part of the kernel by where it stands: its address in memory, and those of the calls of routines that lead there.
+/// A part of the kernel by its place: its address in memory, and those of the calls of routines that lead there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part {
     /// The routine's body, executed once for several calls, where the way begins; none: the kernel.
@@ -56,7 +56,7 @@ impl Part {
         }
     }
 
-    /// What stands at an address in it, or behind the call there.
+    /// What is at an address in it, or behind the call there.
     pub(crate) fn within(self, address: usize) -> Part {
         Part {
             body: self.body,
@@ -71,7 +71,7 @@ impl Part {
     }
 }
 
-/// A part of the kernel; none for what stands in no tree that is kept.
+/// A part of the kernel; none for what is in no tree that is kept.
 pub(crate) type PartId = Option<Part>;
 
 /// Where something lies in memory.
@@ -149,7 +149,7 @@ impl Value {
 pub(crate) enum Place {
     /// A scalar variable as a whole.
     Variable(warplens_ir::VarId),
-    /// A part of a variable that is not followed (a field of a local structure), so many bytes into it.
+    /// A part of a variable that is not followed (a field of a local structure), by its bytes into it.
     Part(warplens_ir::VarId, u64),
     /// Bytes into an array.
     Memory(ArrayId, Id),

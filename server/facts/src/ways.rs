@@ -71,7 +71,7 @@ fn way(draft: &WayDraft, executions: &[Executions], branch: Option<&Branch>, ass
         turns: Vec::new(),
         exact: !assumed && executions[draft.outer].exact && executions[draft.taken].exact,
     };
-    // What was counted warp by warp stands in the branch.
+    // What was counted warp by warp is in the branch.
     let Some((branch, reached)) = branch.and_then(|branch| Some((branch, branch.evaluations?)))
     else {
         return by_context;

@@ -27,7 +27,7 @@ pub struct Site {
 /// A line of a function that was put in place of its call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CalleeLine {
-    /// The header it stands in; `None` for the kernel's own file.
+    /// The header it is in; `None` for the kernel's own file.
     pub path: Option<std::sync::Arc<std::path::Path>>,
     /// In the kernel's own file: which function, as the hash of its text; lines count from its first.
     pub function: u64,
@@ -37,7 +37,7 @@ pub struct CalleeLine {
     pub line: u32,
     /// 0-based byte column.
     pub column: u32,
-    /// What stands there, the beginning of it.
+    /// The text there, the beginning of it.
     pub text: Box<str>,
     /// The call that led here: 0 is the kernel's own, otherwise a callee's line, from 1.
     pub caller: u32,

@@ -27,7 +27,7 @@ pub struct Piece {
     /// Bytes in [`Embedded::text`].
     pub len: usize,
     /// True where the host has the same bytes; false for a decoded escape (one character) and for the
-    /// space that stands for a macro.
+    /// space in place of a macro.
     pub verbatim: bool,
 }
 
@@ -58,7 +58,7 @@ pub fn embedded_programs(host: &str) -> Vec<Embedded> {
     scanner.found
 }
 
-/// True where the word `kernel` or `__kernel` stands somewhere, be it behind an escape: `"\\nkernel void"`.
+/// True where the word `kernel` or `__kernel` is somewhere, be it behind an escape: `"\\nkernel void"`.
 fn says_kernel(text: &[u8]) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     memchr::memmem::find_iter(text, "kernel").any(|at| {
@@ -227,7 +227,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A literal whose prefix starts at `start` and whose quote stands at `quote`.
+    /// A literal whose prefix starts at `start` and whose quote is at `quote`.
     fn literal(&mut self, start: usize, quote: usize, raw: bool) {
         let raw = if raw {
             lexer::raw_string(self.bytes, quote)
@@ -245,7 +245,7 @@ impl<'a> Scanner<'a> {
         self.part(start..after, part);
     }
 
-    /// `#name` in the body of a macro: the text will be the argument, its name stands for it.
+    /// `#name` in the body of a macro: the text will be the argument, its name is in its place.
     fn parameter(&mut self) {
         let start = self.at;
         let name = self.after_spaces(start + 1);
@@ -456,7 +456,7 @@ impl<'a> Scanner<'a> {
         at
     }
 
-    /// After the white space, the comment or the splice at `at`, if one stands there. Line breaks stay.
+    /// After the white space, the comment or the splice at `at`, if one is there. Line breaks stay.
     fn after_blank(&self, at: usize) -> usize {
         match self.bytes.get(at) {
             Some(b' ' | b'\t' | b'\r' | 0x0b | 0x0c) => at + 1,
@@ -598,7 +598,7 @@ fn escape(host: &str, at: usize) -> (char, usize) {
     }
 }
 
-/// The character whose code stands at `at`, and the byte after it.
+/// The character whose code is at `at`, and the byte after it.
 fn number(host: &str, at: usize, base: u32, most: usize) -> (char, usize) {
     let mut code = 0u32;
     let mut end = at;

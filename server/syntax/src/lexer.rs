@@ -188,7 +188,7 @@ pub(crate) fn is_literal_prefix(word: &[u8], raw: bool) -> bool {
     matches!(word, b"" | b"L" | b"u" | b"U" | b"u8")
 }
 
-/// Where the string or character literal whose quote stands at `quote` ends. One without its closing quote ends
+/// Where the string or character literal whose quote is at `quote` ends. One without its closing quote ends
 /// at its line, a raw one at the end of the text.
 pub(crate) fn quoted_end(bytes: &[u8], quote: usize) -> usize {
     if bytes[quote] == b'"'
@@ -201,7 +201,7 @@ pub(crate) fn quoted_end(bytes: &[u8], quote: usize) -> usize {
     ordinary(bytes, quote).1
 }
 
-/// The content of the literal whose quote stands at `quote`, which is no raw one, and where it ends. One without its closing
+/// The content of the literal whose quote is at `quote`, which is no raw one, and where it ends. One without its closing
 /// quote ends at its line.
 pub(crate) fn ordinary(bytes: &[u8], quote: usize) -> (Range<usize>, usize) {
     let start = quote + 1;
@@ -226,7 +226,7 @@ fn escape_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The end of the raw string whose quote stands at `quote`, if the `R` before belongs to it.
+/// The end of the raw string whose quote is at `quote`, if the `R` before belongs to it.
 fn raw_string_end(bytes: &[u8], quote: usize) -> Option<usize> {
     let mut start = quote;
     while start > 0 && quote - start < 4 && continues_identifier(bytes[start - 1]) {
@@ -238,7 +238,7 @@ fn raw_string_end(bytes: &[u8], quote: usize) -> Option<usize> {
     Some(raw_string(bytes, quote)?.1)
 }
 
-/// The content of the raw string whose quote stands at `quote`, and where the literal ends. One that is not closed reaches to
+/// The content of the raw string whose quote is at `quote`, and where the literal ends. One that is not closed reaches to
 /// the end of the text.
 pub(crate) fn raw_string(bytes: &[u8], quote: usize) -> Option<(Range<usize>, usize)> {
     const LONGEST_DELIMITER: usize = 16;

@@ -28,7 +28,7 @@ pub fn cubin(bytes: &[u8]) -> Option<Vec<Assembled>> {
     for section in &elf.sections {
         if let Some(kernel) = section.name.strip_prefix(".text.") {
             let mut kernel = Assembled::named(kernel, &architecture);
-            // Since Blackwell the count stands in `.nv.info` alone.
+            // Since Blackwell the count is in `.nv.info` alone.
             kernel.registers = Some(section.info >> 24).filter(|registers| *registers > 0);
             kernel.shared_bytes = Some(0);
             kernels.push(kernel);

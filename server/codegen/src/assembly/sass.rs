@@ -39,7 +39,7 @@ struct Reader<'a> {
     /// True behind a place that says that it is inlined into one that follows.
     inlined: bool,
     files: BTreeMap<&'a str, Arc<str>>,
-    /// The label that stands right before.
+    /// The label right before.
     label: Option<&'a str>,
     highest: Option<u32>,
 }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         let Some(kernel) = &mut self.current else {
             return;
         };
-        // Behind the code stands a branch to itself.
+        // Behind the code is a branch to itself.
         if instruction.opcode == "BRA" && goes_to_itself(&instruction, self.label) {
             return;
         }

@@ -75,7 +75,7 @@ impl Builder<'_> {
         self.kept(parts, touched, (1, 1), false);
     }
 
-    /// How many loops the code stands in.
+    /// How many loops the code is in.
     fn loops_around(&self) -> u32 {
         let mut count = 0;
         let mut within = self.within;

@@ -195,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    /// True for a test that the bound itself passes, by a step of more than one: its first iteration stands before the
+    /// True for a test that the bound itself passes, by a step of more than one: its first iteration is before the
     /// loop. A bound less one is none.
     pub(super) fn ends_after_bound(&self, parts: Parts) -> bool {
         let Some(ExprKind::Binary(BinaryOp::Le | BinaryOp::Ge, _, bound)) =

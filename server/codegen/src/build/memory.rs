@@ -98,7 +98,7 @@ impl Builder<'_> {
             Storage::Global => (Space::Global, Ty::I64),
             Storage::Local | Storage::Param(_) => (Space::Local, Ty::I32),
         };
-        // A pointer parameter into shared memory stands for the array itself.
+        // A pointer parameter into shared memory is the array itself.
         Place::Memory(self.leaf(Op::Base(id), ty), space)
     }
 

@@ -40,7 +40,7 @@ pub(super) fn moving(place: &Expr) -> Vec<VarId> {
     all
 }
 
-/// A hash of what is written, wherever it stands; none of what may be another value the next time.
+/// A hash of what is written, wherever it is; none of what may be another value the next time.
 pub(super) fn shape(expression: &Expr) -> Option<u64> {
     let mut hasher = rustc_hash::FxHasher::default();
     write_shape(expression, &mut hasher)?;

@@ -115,7 +115,7 @@ impl Walk<'_, '_, '_> {
             }
         }
         self.touched.weight += 1;
-        // What stands in registers in the end is no load to the assembler.
+        // What is in registers in the end is no load to the assembler.
         if self.is_own(place) {
             return;
         }

@@ -274,8 +274,8 @@ impl Builder<'_> {
         for (key, v) in other {
             let mut key = key.clone();
             for arg in &mut key.2 {
-                if let Some((_, stands)) = moved.iter().find(|(gone, _)| gone == arg) {
-                    *arg = *stands;
+                if let Some((_, kept)) = moved.iter().find(|(gone, _)| gone == arg) {
+                    *arg = *kept;
                 }
             }
             let Some((_, twin)) = one.iter().find(|(of, _)| *of == key) else {

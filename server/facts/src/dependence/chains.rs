@@ -7,7 +7,7 @@ use crate::facts::{Carried, Chain, Dependence, FirstUse, Link, Region};
 
 /// Steps spent on chains; a kernel that needs more has no further loops looked at.
 const MOST_STEPS: usize = 4_000_000;
-/// A value that meets others stands for at most so many loads.
+/// A value that meets others waits for this many loads, at most.
 const MOST_LOADS: usize = 32;
 
 pub(super) fn facts(
@@ -64,7 +64,7 @@ fn first_uses(graph: &Graph, accesses: usize) -> Vec<Option<FirstUse>> {
     }
     issued.push(sum);
 
-    // What an operation that issues nothing stands for: loads, and the entries of loops.
+    // What an operation that issues nothing waits for: loads, and the entries of loops.
     let mut stands_for: Vec<Vec<u32>> = vec![Vec::new(); graph.operations.len()];
     let mut first: Vec<Option<u32>> = vec![None; graph.operations.len()];
     let mut is_entry = vec![false; graph.operations.len()];

@@ -66,7 +66,7 @@ impl Lowering<'_> {
             | Kind::SizedTypeSpecifier
             | Kind::OperatorName => self.named_call(function, list, source, site),
             Kind::ParenthesizedExpression => {
-                // `(f)(x)`, or a lambda called where it stands.
+                // `(f)(x)`, or a lambda called where it is written.
                 let inner = parts(function).into_iter().next();
                 match inner {
                     Some(inner)
@@ -388,7 +388,7 @@ impl Lowering<'_> {
             full,
             explicit,
         } = written;
-        // A function whose value nobody takes does something else than arithmetic.
+        // A function whose value is not used does something else than arithmetic.
         let taken = function
             .parent()
             .and_then(|call| call.parent())
@@ -419,7 +419,7 @@ impl Lowering<'_> {
             .unwrap_or_else(|arguments| self.unread_call(arguments, site))
     }
 
-    /// The same; the arguments back where nobody knows the function.
+    /// The same; the arguments back where the function is not known.
     fn call_known(
         &mut self,
         name: &str,
@@ -621,7 +621,7 @@ fn is_unused_marker(name: &str) -> bool {
     name.split('_').any(|word| word == "UNUSED")
 }
 
-/// Those that the name as written can mean: `::f` stands at file scope, `std::f` in that namespace.
+/// Those that the name as written can mean: `::f` is at file scope, `std::f` in that namespace.
 fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     let namespace = if full.trim_start().starts_with("::") {
         None

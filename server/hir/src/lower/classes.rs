@@ -13,7 +13,7 @@ use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Type};
 use warplens_ir::{Bindings, Bound, Origin, Struct};
 
-/// Classes look for members in so many bases of bases.
+/// Classes look for members in this many bases of bases.
 const DEEPEST_BASE: u32 = 16;
 
 /// Name, type and, of a bit-field, its width.
@@ -627,7 +627,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Stands for an object of a class where only the class matters.
+/// An object of a class where only the class matters.
 fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
     warplens_ir::Expr {
         kind: warplens_ir::ExprKind::List(Vec::new()),

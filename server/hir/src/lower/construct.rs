@@ -226,7 +226,7 @@ pub(super) fn asked(operands: Vec<Expr>, ty: Type, site: Site) -> Expr {
     }
 }
 
-/// `body`, run so often as nobody knows.
+/// `body` as a loop of unknown trip count.
 pub(super) fn repeated(body: Vec<Stmt>, site: Site) -> Vec<Stmt> {
     let again = Expr {
         kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),

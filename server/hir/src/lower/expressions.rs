@@ -392,7 +392,7 @@ impl Lowering<'_> {
         {
             Some((_, Bound::Value(value))) => return make(ExprKind::Int(*value), Type::INT),
             Some((_, Bound::Type(ty))) => {
-                // A type stands for an object of it: `T{}`, a functor passed as a template argument.
+                // A type is an object of it: `T{}`, a functor passed as a template argument.
                 return make(ExprKind::List(Vec::new()), ty.clone());
             }
             _ => {}

@@ -141,7 +141,7 @@ impl Lowering<'_> {
                 param.kind() == Kind::VariadicParameterDeclaration
                     && words_in(text_of(*param, source)).any(|word| word == parameter.name)
             });
-            // It stands where an argument of another shape was given.
+            // It is used where an argument of another shape was given.
             let named =
                 |param: &Node| words_in(text_of(*param, source)).any(|word| word == parameter.name);
             if variadic.is_none() && params.iter().any(named) {
@@ -1039,7 +1039,7 @@ fn structure_returns(statements: &mut Vec<Stmt>) {
                         return;
                     };
                     if left && other_left {
-                        // What follows is never reached; it stands in the source all the same.
+                        // What follows is never reached; it is in the source all the same.
                         otherwise.extend(rest);
                         return;
                     }

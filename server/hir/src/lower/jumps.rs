@@ -1,7 +1,7 @@
 //! `goto`, and a `break` in the middle of a switch: jumps as branches and loops.
 //!
-//! A jump is first left in place as a mark. Where the label stands further down, what lies between is put
-//! under the condition that the jump was not taken; where it stands further up, what lies between is a loop.
+//! A jump is first left in place as a mark. Where the label is further down, what lies between is put
+//! under the condition that the jump was not taken; where it is further up, what lies between is a loop.
 
 use warplens_syntax::{Field, Kind, Node};
 
@@ -16,7 +16,7 @@ use warplens_ir::{Site, Type};
 /// Labels of one block that are followed.
 const MOST_LABELS: usize = 64;
 
-/// A label that a jump may name where it stands.
+/// A label that a jump may name from where it is.
 pub(super) struct Label {
     name: String,
     /// The function it belongs to, as a depth of calls.

@@ -39,7 +39,7 @@ impl Lowering<'_> {
         source: Source,
         site: Site,
     ) -> Option<Expr> {
-        // `x && -a < b || c >= d`: the name stands last on the left.
+        // `x && -a < b || c >= d`: the name is the last on the left.
         let mut template = left;
         while misread::is_operation(&template) {
             template = match template.kind() {
@@ -69,7 +69,7 @@ impl Lowering<'_> {
         Some(self.expr(misread::expression(&fragment)?, again))
     }
 
-    /// True where a name stands for a value here, not for a type or a template.
+    /// True where a name is a value here, not for a type or a template.
     fn is_value(&self, name: &str) -> bool {
         match self.named(name) {
             Some(Named::Var(_)) => true,

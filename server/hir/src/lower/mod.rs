@@ -86,9 +86,9 @@ pub struct Source<'a> {
     pub parsed: &'a Arc<Expanded>,
     /// In a header.
     header: bool,
-    /// Where everything stands as the kernel sees it; `None` in the kernel's own text.
+    /// Where everything is as the kernel sees it; `None` in the kernel's own text.
     at: Option<Call>,
-    /// The one place that everything in a text of our own stands for.
+    /// The one place of everything in a text of our own.
     fixed: Option<Site>,
     /// In a copy of a part of another text, which is parsed again: that text, and where the copy begins in it.
     copied: Option<(&'a Arc<Expanded>, usize)>,
@@ -138,7 +138,7 @@ enum Result {
     Var(VarId),
     /// Not known yet: the first `return` decides (`auto`, a lambda, a reference).
     Open,
-    /// What is returned stands for the call: a reference, a lambda, an object of the toolkit.
+    /// What is returned replaces the call: a reference, a lambda, an object of the toolkit.
     Alias(Box<Expr>),
 }
 

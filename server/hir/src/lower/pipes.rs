@@ -1,4 +1,4 @@
-//! OpenCL's pipes: a packet read or written is an access of which nobody can say where it goes; reserving,
+//! OpenCL's pipes: a packet read or written is an access whose address is unknown; reserving,
 //! committing and asking are calls of the runtime.
 
 use super::Lowering;

@@ -791,7 +791,7 @@ impl Lowering<'_> {
         {
             return false;
         }
-        // What stands in front must be a type.
+        // What is in front must be a type.
         let fragment = warplens_syntax::Expanded::fragment(
             &format!("using w = {};", &text[..=close]),
             self.unit.language,

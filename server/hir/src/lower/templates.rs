@@ -95,7 +95,7 @@ impl Lowering<'_> {
         if let Some(bound) = self.named_argument(text) {
             return Some(bound);
         }
-        // `Op<T>` where a type stands among values.
+        // `Op<T>` where a type is among values.
         match argument.kind() {
             Kind::TemplateFunction | Kind::QualifiedIdentifier | Kind::CallExpression => None,
             _ => self.type_named(text).map(Bound::Type),

@@ -447,7 +447,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// A name that stands for a number from here on.
+    /// A name that is a number from here on.
     pub(super) fn bind_constant(&mut self, name: &str, value: i64, ty: Type) {
         self.bind_number(name, warplens_ir::ExprKind::Int(value), ty);
     }

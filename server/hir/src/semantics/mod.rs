@@ -83,7 +83,7 @@ impl<'t> Semantics<'t> {
         Some(node)
     }
 
-    /// What stands at the top level, namespaces, linkage blocks, templates and conditionals looked through.
+    /// What is at the top level, namespaces, linkage blocks, templates and conditionals looked through.
     pub fn top_level(self) -> Vec<Node<'t>> {
         let mut found = Vec::new();
         let mut waiting = vec![self.root];

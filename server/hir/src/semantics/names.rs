@@ -126,7 +126,7 @@ fn declarations_of<'t>(node: Node<'t>, scope: Node<'t>) -> Vec<Declaration<'t>> 
 }
 
 impl<'t> Semantics<'t> {
-    /// The declaration that a name means where it stands: the innermost before it. Names that functions, types and other
+    /// The declaration that a name means where it is: the innermost before it. Names that functions, types and other
     /// files declare have none.
     pub fn declaration(self, name: Node<'t>) -> Option<Declaration<'t>> {
         let word = self.text(name);
@@ -276,7 +276,7 @@ impl<'t> Semantics<'t> {
     }
 }
 
-/// How an element is used, where it stands as an argument of a call or behind `&`.
+/// How an element is used, where it is an argument of a call or behind `&`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hands {
     /// Only its value leaves.

@@ -43,7 +43,7 @@ impl Open {
 /// A function by its brackets.
 #[derive(Debug)]
 pub(super) struct Function {
-    /// Behind what stands before it.
+    /// Behind what is before it.
     pub(super) start: usize,
     /// From the opening to behind the closing brace.
     pub(super) body: Range<usize>,
@@ -97,7 +97,7 @@ const TELLING: [bool; 256] = {
 struct Scan<'a> {
     bytes: &'a [u8],
     earlier: Option<&'a Bodies<'a>>,
-    /// So many bytes at the beginning and at the end are those of the earlier text.
+    /// This many bytes at the beginning and at the end are those of the earlier text.
     prefix: usize,
     suffix: usize,
     open: Vec<Open>,
@@ -121,7 +121,7 @@ struct Comment {
     before: Before,
 }
 
-/// What stands before a place.
+/// What is before a place.
 #[derive(Default, Clone)]
 struct Before {
     /// The last byte that is neither white space nor part of a comment.

@@ -40,7 +40,7 @@ pub struct Options<'a> {
     pub known_absent: &'a dyn Fn(&str) -> bool,
     /// Words to overwrite with spaces, and to remember.
     pub words: &'a WordTable,
-    /// What `__FILE__` stands for.
+    /// The value of `__FILE__`.
     pub file: &'a str,
     /// Whether to note which macros the text depends on and which it changes.
     pub traced: bool,
@@ -67,8 +67,8 @@ pub struct IncludeLine<'a> {
     pub system: bool,
     /// Whether `#include_next`.
     pub next: bool,
-    /// Where the line's `#` stands, in bytes of the buffer; within text put in place, where the buffer's own
-    /// `#include` line stands.
+    /// Where the line's `#` is, in bytes of the buffer; within text put in place, where the buffer's own
+    /// `#include` line is.
     pub at: usize,
 }
 
@@ -95,7 +95,7 @@ pub enum Included {
 
 /// Finds and reads what `#include` lines name.
 pub trait Includes {
-    /// `inside_braces`: the line stands inside braces other than those of a namespace or a linkage block.
+    /// `inside_braces`: the line is inside braces other than those of a namespace or a linkage block.
     fn include(&mut self, line: &IncludeLine<'_>, macros: &Macros, inside_braces: bool)
     -> Included;
 
@@ -151,7 +151,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Where an `#include` line of active code stands.
+/// Where an `#include` line of active code is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncludeSite {
     /// The line's `#`, in bytes of the source.

@@ -286,7 +286,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Obeys the directive whose `#` stands at `hash`, outside a use; gives where to go on.
+    /// Obeys the directive whose `#` is at `hash`, outside a use; gives where to go on.
     fn obey(&mut self, file: &mut File<'_>, hash: usize) -> usize {
         self.flush(file, hash);
         match self.directive(file, hash) {
@@ -638,7 +638,7 @@ impl Pass<'_> {
         Cow::Owned(answered)
     }
 
-    /// Ends a conditional; keeps it if nobody could decide it.
+    /// Ends a conditional; keeps it if it could not be decided.
     fn close(&mut self, file: &File<'_>, mut frame: Frame, end: usize) {
         if let Some(last) = frame.branches.last_mut() {
             last.content.end = end.max(last.content.start);
@@ -741,7 +741,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether what is written next stands inside braces that count.
+    /// Whether what is written next is inside braces that count.
     fn inside_braces(&mut self) -> bool {
         let Some(kept) = self.expansion.kept() else {
             self.braces.read(&self.out);
@@ -796,7 +796,7 @@ fn closing_parenthesis(bytes: &[u8], open: usize) -> Result<usize, usize> {
     Err(bytes.len())
 }
 
-/// What stands from `at` to the end of its line: without comments, continued lines joined. And where it ends.
+/// The text from `at` to the end of its line: without comments, continued lines joined. And where it ends.
 fn logical_line(text: &str, start: usize) -> (Cow<'_, str>, usize) {
     let bytes = text.as_bytes();
     let mut joined = String::new();

@@ -26,7 +26,7 @@ pub struct Earlier<'a> {
 pub(super) struct Quiet<'a> {
     /// Of the earlier text, from the next one on.
     known: std::slice::Iter<'a, Stretch>,
-    /// So many bytes at the beginning, and those from here on at the end, are those of the earlier text.
+    /// This many bytes at the beginning, and those from here on at the end, are those of the earlier text.
     prefix: usize,
     suffix: usize,
     /// Lengths of the text and of the earlier one.

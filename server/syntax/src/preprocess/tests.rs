@@ -1036,7 +1036,7 @@ mod words_that_the_grammar_lacks {
 
     #[test]
     fn out_of_a_macro_they_come_beside_characters_of_several_bytes() {
-        // Where the word stands in the macro says nothing about the file.
+        // Where the word is in the macro says nothing about the file.
         for before in ["// ", "//"] {
             let line = format!("{before}{}\n", "é".repeat(40));
             let made = run_with(
@@ -1249,7 +1249,7 @@ mod includes {
 mod maps {
     use super::*;
 
-    /// The source of each place where `needle` stands in the output.
+    /// The source of each place where `needle` is in the output.
     fn origins(made: &Preprocessed, needle: &str) -> Vec<usize> {
         made.text
             .match_indices(needle)
