@@ -279,7 +279,7 @@ fn findings(
         profile: &input.profile,
         occupancy: &input.occupancy,
         registers_known,
-        heard,
+        enabled: heard,
         block_varies: given.block_varies,
         memory: &given.memory,
         cycles: &before,

@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files without banned phrases, from the repository's root. This list only grows.
-const CLEAN: [&str; 26] = [
+const CLEAN: [&str; 27] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs",
     "editors",
     "hw-profiles/README.md",
+    "server/advice",
     "server/base",
     "server/calibrate",
     "server/codegen",
@@ -37,13 +38,12 @@ const CLEAN: [&str; 26] = [
 ];
 
 /// Parts of those that are not clean yet, most of them generated from other crates.
-const NOT_YET: [&str; 9] = [
+const NOT_YET: [&str; 8] = [
     "docs/accuracy",
     "docs/accuracy.md",
     "docs/configuration-reference.md",
     "docs/gpus",
     "docs/gpus.md",
-    "docs/rules",
     "docs/schemas",
     "docs/speed.md",
     "server/lsp/src/session.rs",

@@ -405,7 +405,7 @@ impl Splitting<'_, '_> {
             out += &instead;
             from = one.end_byte();
         }
-        debug_assert!(from <= statement.end_byte(), "{written}");
+        debug_assert!(from <= statement.end_byte());
         out += &self.code.source[from..statement.end_byte()];
         out
     }

@@ -387,7 +387,7 @@ fn movable(kernel: &Kernel, access: &Access) -> bool {
         && is_settled(kernel, access, own)
 }
 
-/// True where a barrier stands between the last store to an array and the innermost loop around an access to it: what
+/// True where a barrier is between the last store to an array and the innermost loop around an access to it: what
 /// the loop's own barrier would make visible is visible before it.
 fn is_settled(kernel: &Kernel, access: &Access, own: VarId) -> bool {
     let (mut open, mut settled) = (false, true);
