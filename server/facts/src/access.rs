@@ -244,7 +244,7 @@ impl Measure<'_> {
             return access;
         }
         if let Some(doubt) = &draft.doubt
-            && !self.hangs_on_assumption(doubt.when, context)
+            && !self.depends_on_assumption(doubt.when, context)
         {
             let mut guards = context.guards();
             guards.push(Guard {
@@ -301,7 +301,7 @@ impl Measure<'_> {
     }
 
     /// True where another launch or argument than the one assumed could change a condition.
-    fn hangs_on_assumption(&self, condition: Id, context: &Context) -> bool {
+    fn depends_on_assumption(&self, condition: Id, context: &Context) -> bool {
         let loose = context.loose.iter();
         self.block_assumed
             || self.grid_assumed

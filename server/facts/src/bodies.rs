@@ -59,7 +59,7 @@ impl Routines {
     }
 
     /// A coordinate of the thread is asked for.
-    pub(crate) fn hangs_on_thread(&mut self) {
+    pub(crate) fn depends_on_thread(&mut self) {
         self.failed |= self.depth > 0;
     }
 

@@ -126,7 +126,7 @@ impl Cases {
         let mut covered = vec![1; free.len()];
         let mut multiples = vec![1; free.len()];
         let mut plan = None;
-        if !figure.varied || free.iter().all(|one| !hangs(arena, &guards, one.symbol)) {
+        if !figure.varied || free.iter().all(|one| !depends(arena, &guards, one.symbol)) {
             plan = self.smallest(arena, domain, figure, &guards, &mut free);
         }
         if plan.is_none() {
@@ -609,7 +609,7 @@ fn common_multiple(a: i64, b: i64) -> i64 {
     a / gcd(a, b) * b
 }
 
-fn hangs(arena: &Arena, guards: &[Guard], symbol: Symbol) -> bool {
+fn depends(arena: &Arena, guards: &[Guard], symbol: Symbol) -> bool {
     guards
         .iter()
         .any(|guard| arena.depends_on(guard.condition, symbol))

@@ -152,7 +152,7 @@ impl Context {
     }
 
     /// True where a value that was assumed decides which lanes take part, or how often.
-    pub(crate) fn hangs_on_assumption(&self, arena: &Arena) -> bool {
+    pub(crate) fn depends_on_assumption(&self, arena: &Arena) -> bool {
         self.guards
             .iter()
             .any(|(guard, _)| assumed(arena, guard.condition))

@@ -149,7 +149,7 @@ impl Executor<'_> {
         {
             open.guarded.push(counter);
         }
-        if !self.hangs_on_open(trips) {
+        if !self.depends_on_open(trips) {
             return;
         }
         let trips = self.as_given(trips);
@@ -164,7 +164,7 @@ impl Executor<'_> {
     /// True where an expression has no bound but the parameters' types: wrapping of 32 and 64 bits is then
     /// what the programmer excludes by the arguments.
     pub(crate) fn never_wraps_open(&mut self, bits: u8, signed: bool, id: Id) -> bool {
-        if bits < 32 || !self.hangs_on_open(id) {
+        if bits < 32 || !self.depends_on_open(id) {
             return false;
         }
         let fits = Interval::of_type(bits, signed);
@@ -194,7 +194,7 @@ impl Executor<'_> {
     }
 
     /// True where an expression depends on a parameter that is left open.
-    pub(crate) fn hangs_on_open(&self, id: Id) -> bool {
+    pub(crate) fn depends_on_open(&self, id: Id) -> bool {
         self.open.as_ref().is_some_and(|open| {
             open.symbols
                 .iter()

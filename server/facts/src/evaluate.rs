@@ -176,11 +176,11 @@ impl Executor<'_> {
 
     /// A fresh integer that is a function of those and not followed: data where one of them is.
     fn unknown_of(&mut self, operands: &[Id], uniform: bool) -> Id {
-        let data = operands.iter().any(|&id| self.hangs_on_data(id));
+        let data = operands.iter().any(|&id| self.depends_on_data(id));
         self.unknown(data, uniform)
     }
 
-    pub(crate) fn hangs_on_data(&self, id: Id) -> bool {
+    pub(crate) fn depends_on_data(&self, id: Id) -> bool {
         self.arena.opaque(id) == Some(true)
     }
 
@@ -490,7 +490,7 @@ impl Executor<'_> {
     }
 
     fn builtin(&mut self, builtin: Builtin) -> Id {
-        self.routines.hangs_on_thread();
+        self.routines.depends_on_thread();
         match builtin {
             Builtin::ThreadIdx(axis) => self.thread[axis as usize],
             Builtin::BlockIdx(axis) => self.block[axis as usize],
@@ -637,7 +637,7 @@ impl Executor<'_> {
         };
         // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order, its
         // quotients and what comes from the left of it are not known.
-        let hangs_on_sign = matches!(
+        let depends_on_sign = matches!(
             op,
             IrOp::Div | IrOp::Rem | IrOp::Lt | IrOp::Le | IrOp::Gt | IrOp::Ge
         );
@@ -645,7 +645,7 @@ impl Executor<'_> {
             IrOp::Shr => left.ty.common(&Type::INT) == Type::SIZE && self.may_be_negative(x),
             _ => {
                 operand_type == Type::SIZE
-                    && hangs_on_sign
+                    && depends_on_sign
                     && (self.may_be_negative(x) || self.may_be_negative(y))
             }
         };
@@ -655,7 +655,7 @@ impl Executor<'_> {
             self.integer_by(kind_of(op), Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
-        let (x, y) = if operand_type == Type::SIZE && hangs_on_sign && comparison {
+        let (x, y) = if operand_type == Type::SIZE && depends_on_sign && comparison {
             (self.of_loop_unsigned(x), self.of_loop_unsigned(y))
         } else {
             (x, y)

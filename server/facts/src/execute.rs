@@ -297,7 +297,7 @@ impl Executor<'_> {
         );
         let not = self.arena.not(truth);
         let returns = [then_exits.returned, other_exits.returned];
-        self.returns_by_data |= self.hangs_on_data(truth)
+        self.returns_by_data |= self.depends_on_data(truth)
             && returns
                 .iter()
                 .any(|&left| self.arena.as_const(left) != Some(0));

@@ -278,7 +278,7 @@ impl Executor<'_> {
                         .binary(BinaryOp::LogicalAnd, enters, exits.returned)
                 }
                 _ => {
-                    let data = ends_by_data || self.hangs_on_data(exits.returned);
+                    let data = ends_by_data || self.depends_on_data(exits.returned);
                     let uniform = !self.arena.varies_by_lane(exits.returned);
                     self.unknown(data, uniform)
                 }
@@ -498,7 +498,7 @@ impl Executor<'_> {
 
     /// True where an expression of one iteration depends on data, itself or through a variable that does.
     fn is_by_data(&self, id: Id, stand_ins: &[Id], by_data: &[bool]) -> bool {
-        self.hangs_on_data(id)
+        self.depends_on_data(id)
             || stand_ins.iter().zip(by_data).any(|(&stand_in, &data)| {
                 data && (self.arena.as_symbol(stand_in))
                     .is_some_and(|symbol| self.arena.depends_on(id, symbol))
@@ -789,7 +789,7 @@ impl Executor<'_> {
         let Some(symbol) = self.arena.as_symbol(iteration) else {
             return false;
         };
-        if self.hangs_on_open(trips) {
+        if self.depends_on_open(trips) {
             // Wrapping that only other arguments would bring is theirs to exclude.
             let (given, trips) = (self.as_given(condition), self.as_given(trips));
             if !self.never_wraps(given, trips, iteration) {
@@ -924,7 +924,7 @@ impl Executor<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    decides_by_data = self.hangs_on_data(truth);
+                    decides_by_data = self.depends_on_data(truth);
                     break;
                 }
             }
@@ -972,7 +972,7 @@ impl Executor<'_> {
 
     fn is_data(&self, value: &Value) -> bool {
         match value.kind {
-            Kind::Int(id) | Kind::Pointer(_, id) => self.hangs_on_data(id),
+            Kind::Int(id) | Kind::Pointer(_, id) => self.depends_on_data(id),
             Kind::Data => true,
         }
     }

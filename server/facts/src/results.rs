@@ -224,7 +224,7 @@ impl Executor<'_> {
                 value += operations * executions[context].lanes;
                 complete &= executions[context].exact;
                 exact &= executions[context].exact
-                    && !self.contexts[context].hangs_on_assumption(&self.arena);
+                    && !self.contexts[context].depends_on_assumption(&self.arena);
             }
             if some {
                 counts.push(Count {

@@ -318,7 +318,7 @@ impl Executor<'_> {
             sum.exact &= outer.exact
                 && runs.exact
                 && of.loose.is_empty()
-                && !of.hangs_on_assumption(&self.arena);
+                && !of.depends_on_assumption(&self.arena);
         }
         shares[body] = Some(sum);
         sum

@@ -1,4 +1,4 @@
-//! What a picture of the work flow graph shows: plain data, for whoever draws it.
+//! What a picture of the work flow graph shows: plain data, for the report that draws it.
 
 use warplens_facts::facts::Op;
 
@@ -28,7 +28,7 @@ pub enum Role {
     Barrier,
     /// C: computation.
     Compute,
-    /// Stands for nodes that are left out.
+    /// In place of nodes that are left out.
     Elided,
 }
 

@@ -381,7 +381,6 @@ impl Splitting<'_, '_> {
 
     /// A statement of the iteration that comes this many later.
     fn statement(&self, statement: Node, later: usize, names: &[String]) -> String {
-        let written = self.code.text(statement);
         let mut out = String::new();
         let mut from = statement.start_byte();
         for one in statement.descendants() {
