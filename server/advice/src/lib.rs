@@ -168,11 +168,11 @@ pub struct Context<'a> {
 }
 
 /// Compiles a changed copy of a kernel and predicts it under the same launch.
-pub type Recompile<'a> = &'a dyn Fn(&Kernel) -> Option<Recompiled>;
+pub type Recompile<'a> = &'a dyn Fn(&Kernel) -> Option<Recompilation>;
 
 /// A kernel compiled as it is and with something changed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recompiled {
+pub struct Recompilation {
     /// Loads and stores that a warp executes, on average, by place and class.
     pub before: Vec<(Site, Class, f64)>,
     /// The same with the change.

@@ -5,7 +5,7 @@
 //! frequent as the loop was; an unrolled loop has fewer iterations by its factor, and a remainder loop. Of a
 //! loop that is left from within, it is not known in which iteration: those that are executed are shared out evenly over
 //! the blocks, so that unrolling changes nothing of what is executed but the loop's own tests.
-//! Numbers come from the analysis that counted warps at the kernel's controls ([`Ways`]).
+//! Numbers come from the analysis that counted warps at the kernel's controls ([`WarpsAtControl`]).
 
 use warplens_ir::Control;
 
@@ -65,7 +65,7 @@ impl Frequencies {
 
 /// How warps go on at a control, over a launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ways<'a> {
+pub struct WarpsAtControl<'a> {
     /// Warps that come there.
     pub reached: f64,
     /// Those that take it; of a loop, the iterations of warps.
@@ -76,7 +76,7 @@ pub struct Ways<'a> {
     pub turns: &'a [(u64, f64)],
 }
 
-impl Ways<'_> {
+impl WarpsAtControl<'_> {
     fn side(&self, taken: bool) -> f64 {
         if self.reached <= 0.0 {
             return 0.0;
@@ -115,7 +115,10 @@ impl Ways<'_> {
 impl CompiledKernel {
     /// Executions of each frequency by one warp, averaged over those of the launch; `ways` says how they go on at a
     /// control, `None` where it was not counted: then every way is gone, and a loop is gone through once.
-    pub fn executions<'w>(&self, ways: &dyn Fn(Control) -> Option<Ways<'w>>) -> Executions {
+    pub fn executions<'w>(
+        &self,
+        ways: &dyn Fn(Control) -> Option<WarpsAtControl<'w>>,
+    ) -> Executions {
         let mut times: Vec<f64> = Vec::with_capacity(self.frequencies.len());
         let mut followed = true;
         for share in &self.frequencies {

@@ -26,7 +26,7 @@ use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
 pub use executed::Code;
-pub use frequency::{Executions, Frequency, Ways};
+pub use frequency::{Executions, Frequency, WarpsAtControl};
 pub use recipes::library;
 pub use target::Target;
 

@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use warplens_advice::{Recompiled, Removal};
+use warplens_advice::{Recompilation, Removal};
 use warplens_codegen::{CompiledKernel, Options};
 use warplens_facts::facts::{Launch, SourceFacts};
 use warplens_facts::{Contents, Request, analyze};
@@ -154,7 +154,7 @@ impl Question<'_> {
                 let (before, slower, slow) = under(predicted)?;
                 let compiled = (self.compile)(changed, options);
                 let (after, faster, fast) = under(&compiled)?;
-                Some(Recompiled {
+                Some(Recompilation {
                     before,
                     after,
                     registers: [predicted.registers, compiled.registers],

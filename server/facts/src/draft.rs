@@ -96,7 +96,7 @@ pub(crate) struct BarrierDraft {
 
 /// A place where control parted, as it was executed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WayDraft {
+pub(crate) struct ControlDraft {
     /// The address of the loop's statement, of the condition, of the first operand.
     pub(crate) place: usize,
     /// Its branch; `usize::MAX` where it is none of the source.

@@ -13,7 +13,7 @@ use crate::cases::MOST_TURNS;
 use crate::chance;
 use crate::context::{Context, Origin as GuardOrigin};
 use crate::dependence::Graph;
-use crate::draft::{AccessDraft, BarrierDraft, BranchDraft, From, WayDraft};
+use crate::draft::{AccessDraft, BarrierDraft, BranchDraft, ControlDraft, From};
 use crate::env::Env;
 use crate::facts::{
     Assumption, CopiedLine, NotUnderstood, OpClass, Operator, SharedArray, Site, Source,
@@ -61,7 +61,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
     /// Where control parted.
-    pub(crate) ways: Vec<WayDraft>,
+    pub(crate) ways: Vec<ControlDraft>,
     pub(crate) barriers: Vec<BarrierDraft>,
     pub(crate) counts: FxHashMap<(usize, OpClass), f64>,
     /// Those that are no accesses and no branches, by context, line and kind.

@@ -413,7 +413,7 @@ impl Region {
 /// What one iteration of a loop hands to the next, and the chain that it takes there: iterations cannot follow one
 /// another faster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Carried {
+pub struct LoopCarried {
     /// The loop.
     pub site: Site,
     /// The variable, or the array where it goes through memory.
@@ -428,7 +428,7 @@ pub struct Dependence {
     /// Stretches of straight code, in the order of the source.
     pub regions: Vec<Region>,
     /// What loops carry, inner loops before those around them, and of one loop the longest chain first.
-    pub carried: Vec<Carried>,
+    pub carried: Vec<LoopCarried>,
     /// False where the kernel is too big to follow all of it.
     pub complete: bool,
 }
@@ -481,7 +481,7 @@ pub struct BarrierHazard {
 
 /// How warps go on where control parts, over the launch.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Way {
+pub struct ControlCounts {
     /// Warps that come there.
     pub reached: f64,
     /// Those of which some lane takes it; of a loop, the iterations of warps.
@@ -887,7 +887,7 @@ pub struct SourceFacts {
     pub flow: Vec<Node>,
     /// How warps go on at each [`warplens_ir::Control`] of the kernel, by its number; `None` where the analysis
     /// did not come.
-    pub ways: Vec<Option<Way>>,
+    pub ways: Vec<Option<ControlCounts>>,
     /// Which operations wait for which.
     pub dependence: Dependence,
     /// Shared arrays.

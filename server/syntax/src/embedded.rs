@@ -8,7 +8,7 @@ use crate::lexer;
 
 /// An OpenCL C program written as one group of string literals.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedProgram {
     /// The program: what the compiler hands to `clCreateProgramWithSource`.
     pub text: String,
     /// Where each part of `text` comes from, in order. The pieces cover `text` without gap or overlap.
@@ -20,11 +20,11 @@ pub struct Embedded {
 /// A run of bytes of an embedded program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// First byte in [`Embedded::text`].
+    /// First byte in [`EmbeddedProgram::text`].
     pub at: usize,
     /// First byte in the host: of the copied run, of the escape, or of the macro.
     pub source: usize,
-    /// Bytes in [`Embedded::text`].
+    /// Bytes in [`EmbeddedProgram::text`].
     pub len: usize,
     /// True where the host has the same bytes; false for a decoded escape (one character) and for the
     /// space in place of a macro.
@@ -39,7 +39,7 @@ pub struct Piece {
 /// two literals leaves a space; of an `#if` inside a group the first branch is kept. A group is a program
 /// when it defines a kernel: `__kernel` or `kernel`, `void`, and then `(` and `{`. Text that is put together
 /// when the host runs (`+`, `<<`, an array of lines) is not.
-pub fn embedded_programs(host: &str) -> Vec<Embedded> {
+pub fn embedded_programs(host: &str) -> Vec<EmbeddedProgram> {
     // Most host files end here.
     if !says_kernel(host.as_bytes()) {
         return Vec::new();
@@ -123,7 +123,7 @@ struct Scanner<'a> {
     in_directive: bool,
     stringifiers: FxHashMap<&'a str, Stringifier<'a>>,
     group: Group,
-    found: Vec<Embedded>,
+    found: Vec<EmbeddedProgram>,
 }
 
 impl<'a> Scanner<'a> {
@@ -509,7 +509,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn decode(mut self, group: Group) -> Embedded {
+    fn decode(mut self, group: Group) -> EmbeddedProgram {
         for part in group.parts {
             match part {
                 Part::Ordinary(range) => self.unspliced(range, true),
@@ -518,7 +518,7 @@ impl<'a> Decoder<'a> {
                 Part::Unknown(at) => self.insert(' ', at),
             }
         }
-        Embedded {
+        EmbeddedProgram {
             text: self.text,
             pieces: self.pieces,
             range: group.range,
@@ -1030,8 +1030,8 @@ mod tests {
         }
     }
 
-    /// The programs of a host file, after the promises of [`Embedded`] are checked.
-    fn consistent(host: &str) -> Vec<Embedded> {
+    /// The programs of a host file, after the promises of [`EmbeddedProgram`] are checked.
+    fn consistent(host: &str) -> Vec<EmbeddedProgram> {
         let found = embedded_programs(host);
         let mut host_end = 0;
         for program in &found {

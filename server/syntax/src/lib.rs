@@ -19,7 +19,7 @@ mod tree;
 pub use blanking::words;
 pub use comments::{Directive, DirectiveKind, directives};
 pub use document::{Document, Parsed};
-pub use embedded::{Embedded, embedded_programs};
+pub use embedded::{EmbeddedProgram, embedded_programs};
 pub use expanded::{Expanded, Place};
 pub use language::Language;
 pub use names::{has_word, is_identifier, is_restrict, is_word_part, words_in};

@@ -46,7 +46,7 @@ pub(crate) struct Mended {
 
 /// An earlier text as it was mended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Earlier<'a> {
+pub(crate) struct EarlierMend<'a> {
     pub(crate) text: &'a str,
     pub(crate) tree: &'a Tree,
     pub(crate) known: &'a Known,
@@ -107,7 +107,7 @@ pub(crate) enum Verdict {
 }
 
 /// Parses a text.
-pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) -> Mended {
+pub(crate) fn parse(text: String, language: Language, earlier: Option<EarlierMend>) -> Mended {
     let Some(earlier) = earlier else {
         return afresh(text, language, None);
     };
@@ -640,7 +640,7 @@ mod tests {
     fn type_all(texts: impl IntoIterator<Item = String>) {
         let mut last: Option<Mended> = None;
         for text in texts {
-            let earlier = last.as_ref().map(|last| Earlier {
+            let earlier = last.as_ref().map(|last| EarlierMend {
                 text: &last.text,
                 tree: &last.tree,
                 known: &last.known,

@@ -2,7 +2,7 @@
 //! gain if that were something else, and how findings of one cause become one.
 
 use rustc_hash::FxHashMap;
-use warplens_codegen::{Class, Code, Executions, Target, Ways, library};
+use warplens_codegen::{Class, Code, Executions, Target, WarpsAtControl, library};
 use warplens_facts::facts::{Certainty, Site};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
 use warplens_models::{Change, Instructions};
@@ -35,7 +35,7 @@ impl<'a> Executed<'a> {
         }
         let executions = ctx.compiled.executions(&|control| {
             let way = ctx.facts.ways.get(control.0 as usize)?.as_ref()?;
-            Some(Ways {
+            Some(WarpsAtControl {
                 reached: way.reached,
                 taken: way.taken,
                 other: way.other,

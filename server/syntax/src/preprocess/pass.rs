@@ -15,8 +15,8 @@ use super::state::{
     Braces, Checkpoint, Choice, Expansion, File, Frame, MAX_REACH, Pass, SPECIAL, Step, pragma_head,
 };
 use super::{
-    Branch, IncludeLine, IncludeSite, Included, Includes, Options, Preprocessed, Problem,
-    SourceMap, Undecided, Word,
+    Branch, IncludeLine, IncludeResult, IncludeSite, Includes, Options, Preprocessed, Problem,
+    SourceMap, UndecidedConditional, Word,
 };
 use crate::lexer::{self, STARTS, Start};
 
@@ -674,7 +674,8 @@ impl Pass<'_> {
                 ),
             })
             .collect();
-        self.undecided.push(Undecided { names, branches });
+        self.undecided
+            .push(UndecidedConditional { names, branches });
     }
 
     fn include(&mut self, file: &mut File<'_>, line: Range<usize>, rest: &str, next: bool) -> Step {
@@ -721,15 +722,15 @@ impl Pass<'_> {
             system,
         });
         match included {
-            Included::Nothing => Step::Blank(end),
-            Included::Header { macros, trace } => {
+            IncludeResult::Nothing => Step::Blank(end),
+            IncludeResult::Header { macros, trace } => {
                 if let Some(own) = &mut self.trace {
                     own.get_mut().follow(&trace);
                 }
                 self.macros = macros;
                 Step::Blank(end)
             }
-            Included::Text { text, path } => {
+            IncludeResult::Text { text, path } => {
                 if self.splices >= MAX_SPLICES
                     || u32::try_from(text.len()).is_err()
                     || self.out.len() + text.len() > self.max_output

@@ -13,7 +13,7 @@ use super::condition::Question;
 use super::macros::{Filter, Macro, Macros, Trace};
 use super::quiet::Quiet;
 use super::source_map::Builder;
-use super::{IncludeSite, Includes, Problem, Undecided, Word, WordTable};
+use super::{IncludeSite, Includes, Problem, UndecidedConditional, Word, WordTable};
 use crate::lexer::{self, Kind, Start};
 
 pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -200,7 +200,7 @@ pub(super) struct Pass<'o> {
     pub(super) out: String,
     pub(super) map: Builder,
     pub(super) words: Vec<Word>,
-    pub(super) undecided: Vec<Undecided>,
+    pub(super) undecided: Vec<UndecidedConditional>,
     pub(super) problems: Vec<Problem>,
     pub(super) sites: Vec<IncludeSite>,
     pub(super) macros: Macros,

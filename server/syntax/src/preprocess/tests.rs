@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{
-    Earlier, IncludeLine, Included, Includes, Macros, Options, Piece, Preprocessed, SourceMap,
-    WordTable, preprocess,
+    EarlierText, IncludeLine, IncludeResult, Includes, Macros, Options, Piece, Preprocessed,
+    SourceMap, WordTable, preprocess,
 };
 use crate::lexer;
 
@@ -20,23 +20,23 @@ struct Files {
 }
 
 impl Includes for Files {
-    fn include(&mut self, line: &IncludeLine<'_>, macros: &Macros, inside: bool) -> Included {
+    fn include(&mut self, line: &IncludeLine<'_>, macros: &Macros, inside: bool) -> IncludeResult {
         let next = if line.next { " next" } else { "" };
         self.log.push(format!(
             "{} system={} inside={inside} at={}{next}",
             line.spelled, line.system, line.at
         ));
         let Some(text) = self.texts.get(line.spelled).copied() else {
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         };
         if Path::new(line.spelled).extension() == Some("inc".as_ref()) {
-            return Included::Text {
+            return IncludeResult::Text {
                 text: text.into(),
                 path: Arc::from(Path::new(line.spelled)),
             };
         }
         let made = preprocess(text, options(macros.clone(), &WordTable::default()), self);
-        Included::Header {
+        IncludeResult::Header {
             macros: made.macros,
             trace: Arc::new(made.trace),
         }
@@ -85,7 +85,7 @@ pub(super) fn run_bare(source: &str) -> Preprocessed {
 }
 
 /// As a buffer is read, with an earlier version of it.
-pub(super) fn run_after(source: &str, earlier: Option<Earlier>) -> Preprocessed {
+pub(super) fn run_after(source: &str, earlier: Option<EarlierText>) -> Preprocessed {
     let words = words();
     let options = Options {
         traced: false,

@@ -18,7 +18,7 @@ use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::no_restrict;
 use crate::subjects::flow::iterations;
 use crate::wording::{self, number};
-use crate::{Context, Cure, Finding, Place, Recompiled};
+use crate::{Context, Cure, Finding, Place, Recompilation};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mem/loop-invariant-load",
@@ -166,7 +166,7 @@ fn is_device(class: Class) -> bool {
 }
 
 /// Executions by a warp that the access has the fewer.
-fn saved(again: &Recompiled, access: &Access) -> f64 {
+fn saved(again: &Recompilation, access: &Access) -> f64 {
     let class = if access.op == Op::Load {
         Class::Ldg
     } else {
