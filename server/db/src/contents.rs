@@ -1,12 +1,14 @@
 //! What is kept by content, a field a family of queries; see [`crate::memo`] for why.
 
 use warplens_codegen::{CompiledKernel, Options};
+use warplens_facts::facts::SourceFacts;
 use warplens_hir::{Item, Unit};
 use warplens_host::{Build, LaunchSite};
 
-use crate::KernelAnalysis;
+use crate::estimates::Estimates;
 use crate::lowered::Lowered;
 use crate::memo::Memo;
+use crate::{Finding, KernelAnalysis, ModelInput};
 
 /// Analyses, kernels in IR and units for which there is room. Units hold whole texts with their trees.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +49,14 @@ pub(crate) struct Contents {
     pub(crate) kernels: Memo<u64, Lowered>,
     /// `queries::compiled_kernels`, by the kernel's shape and how it is compiled.
     pub(crate) compiled: Memo<(u64, Options), CompiledKernel>,
+    /// `queries::facts`
+    pub(crate) facts: Memo<u64, SourceFacts>,
+    /// `queries::model_inputs`
+    pub(crate) inputs: Memo<u64, ModelInput>,
+    /// `queries::estimates`
+    pub(crate) estimates: Memo<u64, Estimates>,
+    /// `queries::findings`
+    pub(crate) findings: Memo<u64, Vec<Finding>>,
     /// `queries::analyses`
     pub(crate) analyses: Memo<u64, KernelAnalysis>,
 }
@@ -66,6 +76,10 @@ impl Default for Contents {
             called: Memo::new(kernels),
             kernels: Memo::new(kernels),
             compiled: Memo::new(kernels),
+            facts: Memo::new(analyses),
+            inputs: Memo::new(analyses),
+            estimates: Memo::new(analyses),
+            findings: Memo::new(analyses),
             analyses: Memo::new(analyses),
         }
     }
@@ -81,7 +95,22 @@ impl Contents {
         self.called.set_room(room.kernels);
         self.kernels.set_room(room.kernels);
         self.compiled.set_room(room.kernels);
+        self.facts.set_room(room.analyses);
+        self.inputs.set_room(room.analyses);
+        self.estimates.set_room(room.analyses);
+        self.findings.set_room(room.analyses);
         self.analyses.set_room(room.analyses);
+    }
+
+    /// Room for a file with this many kernels, see [`Memo::make_room`].
+    pub(crate) fn make_room(&self, kernels: usize) {
+        self.kernels.make_room(kernels);
+        self.compiled.make_room(kernels);
+        self.facts.make_room(kernels);
+        self.inputs.make_room(kernels);
+        self.estimates.make_room(kernels);
+        self.findings.make_room(kernels);
+        self.analyses.make_room(kernels);
     }
 
     /// Lets go of everything.
@@ -93,6 +122,10 @@ impl Contents {
         self.called.clear();
         self.kernels.clear();
         self.compiled.clear();
+        self.facts.clear();
+        self.inputs.clear();
+        self.estimates.clear();
+        self.findings.clear();
         self.analyses.clear();
     }
 }

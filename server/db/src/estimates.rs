@@ -8,32 +8,45 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use warplens_models::{Estimate, Factor, ModelId, Question};
+use warplens_models::{Estimate, Factor, ModelId, ModelInput, Question};
 
 use crate::{Cancel, KernelAnalysis, Overrides};
 
-/// The answers, and what they depend on beside the facts.
+/// The answers of the models, and what they depend on.
 #[derive(Debug)]
 pub(crate) struct Estimates {
+    input: Arc<ModelInput>,
     without: Vec<Factor>,
     warps_per_sm: Option<u32>,
     by_model: OnceLock<BTreeMap<ModelId, Estimate>>,
     simulated: Mutex<BTreeMap<ModelId, Arc<Estimate>>>,
-    lines: OnceLock<Vec<(u32, f64)>>,
-    what_if: OnceLock<Vec<(Factor, f64, f64)>>,
 }
 
 impl Estimates {
-    pub(crate) fn new(overrides: &Overrides) -> Estimates {
+    pub(crate) fn new(input: Arc<ModelInput>, overrides: &Overrides) -> Estimates {
         Estimates {
+            input,
             without: overrides.without.clone(),
             warps_per_sm: overrides.warps_per_sm,
             by_model: OnceLock::new(),
             simulated: Mutex::default(),
-            lines: OnceLock::new(),
-            what_if: OnceLock::new(),
         }
     }
+
+    fn question(&self) -> Question<'_> {
+        Question {
+            without: &self.without,
+            warps_per_sm: self.warps_per_sm,
+            ..Question::of(&self.input)
+        }
+    }
+}
+
+/// What follows from the estimate that is shown first.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    lines: OnceLock<Vec<(u32, f64)>>,
+    what_if: OnceLock<Vec<(Factor, f64, f64)>>,
 }
 
 impl KernelAnalysis {
@@ -95,13 +108,13 @@ impl KernelAnalysis {
         if let Some(simulated) = self.simulated(self.model) {
             return shares(&simulated.lines);
         }
-        let lines = &self.estimates.lines;
+        let lines = &self.shown.lines;
         lines.get_or_init(|| shares(&self.estimate().lines)).clone()
     }
 
     /// The kernel without one factor, by the model shown first: factor, cycles, speedup.
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
-        self.estimates.what_if.get_or_init(|| {
+        self.shown.what_if.get_or_init(|| {
             let made = catch_unwind(AssertUnwindSafe(|| {
                 warplens_models::what_if(self.model, &self.question())
             }));
@@ -110,11 +123,7 @@ impl KernelAnalysis {
     }
 
     pub(crate) fn question(&self) -> Question<'_> {
-        Question {
-            without: &self.estimates.without,
-            warps_per_sm: self.estimates.warps_per_sm,
-            ..Question::of(&self.input)
-        }
+        self.estimates.question()
     }
 }
 

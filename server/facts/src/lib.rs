@@ -63,7 +63,7 @@ pub struct Request<'a> {
 
 /// The launch's own expression for its grid, read the other way round: along an axis there are
 /// `parameter / divisor` blocks wherever that divides.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cover {
     /// An integer parameter.
     pub parameter: String,

@@ -10,7 +10,7 @@ use warplens_syntax::{Field, Kind, Node, is_identifier};
 use super::evaluate::name_of_function;
 use super::index::plain;
 use super::parameters::{parameter_list, template_of};
-use super::state::{DEEPEST, Frame, Host};
+use super::state::{Frame, Host};
 use super::value::{Lambda, Place, Scope, Value, library};
 use super::walk::{parts, text};
 use warplens_hir::Source;
@@ -21,6 +21,8 @@ use warplens_ir::{Bindings, Bound};
 
 /// Calls nest this deep at most.
 const DEEPEST_CALLS: usize = 7;
+/// The same in a run.
+const DEEPEST_CALLS_OF_RUN: usize = 24;
 
 /// An argument of a call.
 pub(super) struct Argument<'t> {
@@ -44,8 +46,7 @@ impl Host<'_> {
         let (node, class) = (function.node, function.class.clone());
         let name = full_name(class.as_deref(), &function.name);
         self.entered.insert(node.start_byte());
-        let parsed = self.parsed;
-        let source = Source::host(parsed, false);
+        let source = self.source_of(function.text);
         let mut frame = self.frame(name, class.clone(), node.start_byte(), source);
         frame.mark = 0;
         self.frames.push(frame);
@@ -53,7 +54,7 @@ impl Host<'_> {
             && self.index.classes.contains_key(&class)
         {
             let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-            let value = self.any_object(&class, place.slot, source);
+            let value = self.any_object(&class, place.slot);
             self.slots[place.slot].value = value;
             if let Some(frame) = self.frames.last_mut() {
                 frame.this = Some(place);
@@ -68,6 +69,13 @@ impl Host<'_> {
             self.statement(body, source);
         }
         self.frames.pop();
+    }
+
+    fn deepest_calls(&self) -> usize {
+        match self.running {
+            Some(_) => DEEPEST_CALLS_OF_RUN,
+            None => DEEPEST_CALLS,
+        }
     }
 
     pub(super) fn frame(
@@ -135,7 +143,10 @@ impl Host<'_> {
         // A variable that holds what is called.
         if matches!(
             function.kind(),
-            Kind::Identifier | Kind::ParenthesizedExpression | Kind::SubscriptExpression
+            Kind::Identifier
+                | Kind::ParenthesizedExpression
+                | Kind::SubscriptExpression
+                | Kind::PointerExpression
         ) && let Some(place) = self.place(function, source)
         {
             match self.read(&place) {
@@ -146,6 +157,16 @@ impl Host<'_> {
                 }
                 Value::Lambda(lambda) => {
                     if let Some(value) = self.call_lambda(&lambda.0, Some(&arguments)) {
+                        return value;
+                    }
+                }
+                Value::Function(name) => {
+                    let named = Named {
+                        name: name.to_string(),
+                        template_list: None,
+                        scope: None,
+                    };
+                    if let Some(value) = self.call_named(node, &named, &arguments, source) {
                         return value;
                     }
                 }
@@ -167,6 +188,12 @@ impl Host<'_> {
             }
             self.forget_arguments(&named.name, &arguments, source);
             return Value::Unknown;
+        }
+        if let Some(value) = self.reading_call(&named.name, &arguments) {
+            return value;
+        }
+        if let Some(value) = self.toolkit_call(&named.name, &arguments, source) {
+            return value;
         }
         if let Some(value) = self.text_call(&named.name, &arguments, source) {
             return value;
@@ -223,6 +250,10 @@ impl Host<'_> {
                 (_, value) => value,
             };
         }
+        if self.succeeds(&named.name) {
+            self.forget_arguments(&named.name, arguments, source);
+            return Value::int(0);
+        }
         let value = self.constant(node, source);
         self.forget_arguments(&named.name, arguments, source);
         value
@@ -276,7 +307,16 @@ impl Host<'_> {
                 }
                 _ => None,
             };
-            let value = self.eval(node, source);
+            // What stands in a subscript happens once.
+            let value = match (&place, node.kind()) {
+                (Some(place), Kind::FieldExpression | Kind::SubscriptExpression) => {
+                    match self.read_number(place) {
+                        Value::Array(_) => Value::Address(place.clone()),
+                        value => value,
+                    }
+                }
+                _ => self.eval(node, source),
+            };
             all.push(Argument {
                 value,
                 place,
@@ -398,7 +438,6 @@ impl Host<'_> {
                     .collect()
             })
             .unwrap_or_default();
-        let parsed = self.parsed;
         if !own.is_empty() {
             let at = self.best(
                 &own.iter()
@@ -407,7 +446,7 @@ impl Host<'_> {
                         (
                             function.node,
                             function.template,
-                            Source::host(parsed, false),
+                            self.source_of(function.text),
                         )
                     })
                     .collect::<Vec<_>>(),
@@ -416,6 +455,7 @@ impl Host<'_> {
             )?;
             let function = &self.index.functions[own[at]];
             let (definition, template) = (function.node, function.template);
+            let callee = self.source_of(function.text);
             let callee_class = function.class.clone();
             let this = callee_class
                 .as_ref()
@@ -424,7 +464,7 @@ impl Host<'_> {
             return Some(self.invoke(
                 definition,
                 template,
-                Source::host(parsed, false),
+                callee,
                 callee_class,
                 this,
                 named,
@@ -476,7 +516,11 @@ impl Host<'_> {
     ) -> Value {
         let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
         let active = self.frames.iter().any(|frame| frame.identity == identity);
-        if active || self.frames.len() >= DEEPEST_CALLS || self.depth > DEEPEST || self.is_spent() {
+        if active
+            || self.frames.len() >= self.deepest_calls()
+            || self.is_too_deep()
+            || self.is_spent()
+        {
             self.forget_globals();
             if let Some(this) = this {
                 self.forget(this.slot);
@@ -527,14 +571,16 @@ impl Host<'_> {
             }
             None => None,
         };
-        self.frames.push(frame);
-        let back = self.bind_arguments(&parameters, arguments, callee);
-        let value = self.body_of(function, callee);
-        for (from, to) in back {
-            let value = self.read(&from);
-            self.write(&to, value);
-        }
-        value
+        self.within_its_share(&named.name, |host| {
+            host.frames.push(frame);
+            let back = host.bind_arguments(&parameters, arguments, callee);
+            let value = host.body_of(function, callee);
+            for (from, to) in back {
+                let value = host.read(&from);
+                host.write(&to, value);
+            }
+            value
+        })
     }
 
     /// Walks the body of the function on top and leaves it.
@@ -578,7 +624,7 @@ impl Host<'_> {
     ) -> Option<Value> {
         let identity = (Arc::as_ptr(&lambda.text) as usize, lambda.range.start);
         if self.frames.iter().any(|frame| frame.identity == identity)
-            || self.frames.len() >= DEEPEST_CALLS + 2
+            || self.frames.len() >= self.deepest_calls() + 2
         {
             return None;
         }

@@ -9,11 +9,12 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
+use super::command_line::moved;
 use super::index::plain;
-use super::state::{DEEPEST, Host};
+use super::state::Host;
 use super::texts::{joined, spelled};
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::walk::{parts, text};
+use super::walk::{MAP, parts, text};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
 use warplens_ir::Bound;
@@ -22,7 +23,7 @@ use warplens_ir::{AddressSpace, Type};
 impl Host<'_> {
     /// The value of an expression; its effects happen.
     pub(super) fn eval(&mut self, node: Node, source: Source) -> Value {
-        if self.depth > DEEPEST {
+        if self.is_too_deep() {
             self.forget_everything();
             return Value::Unknown;
         }
@@ -123,6 +124,14 @@ impl Host<'_> {
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 if operator == Some(PointerOperator::AddressOf) {
                     if let Some(place) = self.place(argument, source) {
+                        // Into a text: what stands from there on.
+                        if let Some((Step::Index(Some(at)), path)) = place.path.split_last()
+                            && self.running.is_some()
+                            && let Value::Text(text) = self.slots[place.slot].value.read(path)
+                        {
+                            let rest = text.get(*at..);
+                            return rest.map_or(Value::Unknown, |rest| Value::Text(rest.into()));
+                        }
                         return match self.read(&place) {
                             // The address of a function is the function.
                             _ if place.path.last() == Some(&Step::Index(Some(0))) => {
@@ -134,7 +143,7 @@ impl Host<'_> {
                         };
                     }
                     return match self.eval(argument, source) {
-                        value @ Value::Kernels(_) => value,
+                        value @ (Value::Kernels(_) | Value::Function(_)) => value,
                         _ => Value::Unknown,
                     };
                 }
@@ -146,7 +155,7 @@ impl Host<'_> {
                             value => value,
                         }
                     }
-                    value @ (Value::Kernels(_) | Value::Lambda(_)) => value,
+                    value @ (Value::Kernels(_) | Value::Lambda(_) | Value::Function(_)) => value,
                     _ => Value::Unknown,
                 }
             }
@@ -166,7 +175,12 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let before = self.read(&place);
-                let after = binary(operator, &before, &Value::int(1));
+                let after = match &before {
+                    Value::Address(_) | Value::Text(_) if self.running.is_some() => {
+                        pointer_moved(&before, operator, &Value::int(1))
+                    }
+                    before => binary(operator, before, &Value::int(1)),
+                };
                 self.write(&place, after.clone());
                 if postfix { before } else { after }
             }
@@ -227,7 +241,7 @@ impl Host<'_> {
                 };
                 if names_fields(value) {
                     let value = self.list(value, source);
-                    return self.completed(&class, value, source);
+                    return self.completed(&class, value);
                 }
                 let values: Vec<Value> = parts(value)
                     .into_iter()
@@ -337,6 +351,12 @@ impl Host<'_> {
         if let Some(kernel) = self.kernel_named(node, source) {
             return kernel;
         }
+        if self.running.is_some() && self.index.by_name.contains_key(name) {
+            return Value::Function(name.into());
+        }
+        if let Some(value) = self.library_name(name) {
+            return value;
+        }
         self.constant(node, source)
     }
 
@@ -417,6 +437,9 @@ impl Host<'_> {
                     }
                 }
             }
+            Op::ShiftRight if self.running.is_some() && matches!(a, Value::Text(_)) => {
+                self.read_from_text(&a, left, right, source)
+            }
             Op::ShiftRight => {
                 let b = self.eval(right, source);
                 // Reading from a stream changes what stands on the right.
@@ -463,6 +486,11 @@ impl Host<'_> {
                 };
                 match (&a, operator) {
                     // A pointer moves within its array.
+                    (Value::Address(_) | Value::Text(_), Op::Add | Op::Subtract)
+                        if self.running.is_some() && matches!(b, Value::Int(_, 32.., _)) =>
+                    {
+                        pointer_moved(&a, operator, &b)
+                    }
                     (Value::Address(_), Op::Add | Op::Subtract) if b != Value::int(0) => {
                         Value::Unknown
                     }
@@ -502,7 +530,7 @@ impl Host<'_> {
             } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
                 let class = record.class.clone();
                 if let Value::Array(values) = &value {
-                    value = self.by_position(&class, values.as_ref().clone(), source);
+                    value = self.by_position(&class, values.as_ref().clone());
                 }
             }
         }
@@ -607,8 +635,16 @@ impl Host<'_> {
                 Some(Kind::InitializerList) => Value::list(values),
                 _ => Value::Unknown,
             };
+            let bytes = node
+                .field(Field::Declarator)
+                .and_then(|extents| extents.field(Field::Length))
+                .filter(|_| self.running.is_some())
+                .and_then(|length| self.eval(length, source).as_int())
+                .and_then(|length| u64::try_from(length).ok()?.checked_mul(ty.size()));
             let ty = Type::Array(Arc::new(ty), None);
-            return Value::Address(self.temporary(ty, value));
+            let place = self.temporary(ty, value);
+            self.slots[place.slot].bytes = bytes;
+            return Value::Address(place);
         }
         let place = self.temporary(ty, Value::Unknown);
         let value = self.constructed(&class, values, false, place.slot, source);
@@ -620,7 +656,7 @@ impl Host<'_> {
 
     /// Where the value of an expression is kept.
     pub(super) fn place(&mut self, node: Node, source: Source) -> Option<Place> {
-        if self.depth > DEEPEST || self.spent() {
+        if self.is_too_deep() || self.spent() {
             return None;
         }
         self.depth += 1;
@@ -666,21 +702,30 @@ impl Host<'_> {
                     Kind::SubscriptArgumentList => parts(indices).into_iter().next()?,
                     _ => indices,
                 };
-                let index = self.eval(index, source).as_int();
+                let index = self.eval(index, source);
+                if let Some(key) = self.key_of_map(argument, &index, source) {
+                    // See `container_call`.
+                    let mut place = self.place(argument, source)?;
+                    place.path.push(Step::Field(key.to_string()));
+                    place.path.push(Step::Field("second".to_owned()));
+                    return Some(place);
+                }
+                let index = index.as_int();
                 let index = index.and_then(|index| usize::try_from(index).ok());
-                let mut place = match self.place(argument, source) {
+                let (mut place, pointed_at) = match self.place(argument, source) {
                     Some(place) => match self.read(&place) {
-                        Value::Address(pointed) => pointed,
-                        _ => place,
+                        Value::Address(pointed) => (pointed, true),
+                        _ => (place, false),
                     },
                     None => match self.eval(argument, source) {
-                        Value::Address(place) => place,
+                        Value::Address(place) => (place, true),
                         _ => return None,
                     },
                 };
                 let pointed = self.read(&place);
                 let scalar = matches!(pointed, Value::Int(..) | Value::Float(..) | Value::Dims(_));
-                if scalar && !self.slots[place.slot].decays {
+                let behind = pointed_at && !place.path.is_empty() && self.running.is_some();
+                if scalar && !behind && !self.slots[place.slot].decays {
                     // A pointer to one variable, or an object's own operator.
                     return match pointed {
                         Value::Dims(_) => {
@@ -689,6 +734,15 @@ impl Host<'_> {
                         }
                         _ => (index == Some(0)).then_some(place),
                     };
+                }
+                if self.running.is_some()
+                    && let Some(Step::Index(Some(first))) = place.path.last_mut()
+                    && pointed_at
+                    && !matches!(pointed, Value::Array(_) | Value::Record(_))
+                {
+                    // Counted from an element behind the first.
+                    *first += index?;
+                    return Some(place);
                 }
                 place.path.push(Step::Index(index));
                 Some(place)
@@ -716,6 +770,20 @@ impl Host<'_> {
                 self.eval(node, source);
                 self.place(field(Field::Left)?, source)
             }
+            _ => None,
+        }
+    }
+
+    /// The key of a map's entry; `None` where a subscript counts elements.
+    fn key_of_map(&mut self, map: Node, index: &Value, source: Source) -> Option<String> {
+        self.running.as_ref()?;
+        if let Some(key) = index.text() {
+            return Some(key.to_string());
+        }
+        let key = index.as_int()?;
+        let place = self.place(map, source)?;
+        match self.read(&place) {
+            Value::Record(record) if record.class == MAP => Some(key.to_string()),
             _ => None,
         }
     }
@@ -802,6 +870,23 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// A pointer that many elements on, or back.
+fn pointer_moved(pointer: &Value, operator: Op, by: &Value) -> Value {
+    let by = by.as_int().and_then(|by| match operator {
+        Op::Add => Some(by),
+        _ => by.checked_neg(),
+    });
+    let moved = match (pointer, by) {
+        (Value::Address(place), Some(by)) => moved(place, by).map(Value::Address),
+        (Value::Text(text), Some(by)) => usize::try_from(by)
+            .ok()
+            .and_then(|by| text.get(by..))
+            .map(|rest| Value::Text(rest.into())),
+        _ => None,
+    };
+    moved.unwrap_or(Value::Unknown)
 }
 
 /// `{.x = 1}`.

@@ -7,6 +7,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
 use super::index::{Index, is_changed};
 use super::linked::Linked;
+use super::running::Running;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -24,6 +25,8 @@ const MOST_OF_ROOT: u32 = 100_000;
 const MOST_OF_REST: u32 = 4_000;
 /// Statements, expressions and calls nest this deep at most.
 pub(super) const DEEPEST: u32 = 120;
+/// The same in a run.
+const DEEPEST_OF_RUN: u32 = 400;
 /// Trees deeper than this are not given to the lowering.
 const DEEPEST_LOWERED: u32 = 60;
 
@@ -36,6 +39,8 @@ pub(super) struct Slot {
     pub(super) constant: bool,
     /// Its name is a pointer to its first element.
     pub(super) decays: bool,
+    /// Of memory that a pointer leads to, and of a container: its bytes.
+    pub(super) bytes: Option<u64>,
 }
 
 /// A function being walked.
@@ -67,6 +72,11 @@ pub(super) struct Breakable {
     pub(super) mark: usize,
     pub(super) beside: u32,
     pub(super) states: Vec<Changes>,
+    /// A loop, whose turn began there in the journal.
+    pub(super) is_loop: bool,
+    pub(super) turn: usize,
+    /// The state at each `continue` of the turn.
+    pub(super) continues: Vec<Changes>,
 }
 
 /// Variables with what they hold, where that differs from the state they are compared with.
@@ -114,6 +124,8 @@ pub(super) struct Host<'p> {
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
     /// By a function's node and a variable in it: whether its memory may be paged out.
     pub(super) pageable: FxHashMap<(usize, String), bool>,
+    /// The run that is followed; `None` where the text is walked for every run.
+    pub(super) running: Option<Running>,
 }
 
 impl<'p> Host<'p> {
@@ -123,10 +135,19 @@ impl<'p> Host<'p> {
         unit: &'p Unit,
         words: &[&str],
     ) -> Host<'p> {
+        Host::of_texts(parsed, unit, Index::new(&[(parsed, items)], words))
+    }
+
+    /// The same for a text of several.
+    pub(super) fn of_texts(
+        parsed: &'p Arc<Expanded>,
+        unit: &'p Unit,
+        index: Index<'p>,
+    ) -> Host<'p> {
         Host {
             parsed,
             unit,
-            index: Index::new(parsed, items, words),
+            index,
             lowering: Lowering::for_unit(unit, parsed, false),
             slots: Vec::new(),
             numbers: 0,
@@ -151,6 +172,7 @@ impl<'p> Host<'p> {
             handles: None,
             pageable: FxHashMap::default(),
             headers: None,
+            running: None,
         }
     }
 
@@ -192,6 +214,15 @@ impl<'p> Host<'p> {
         self.frames.clear();
     }
 
+    /// True where statements and expressions may not nest any deeper.
+    pub(super) fn is_too_deep(&self) -> bool {
+        let deepest = match self.running {
+            Some(_) => DEEPEST_OF_RUN,
+            None => DEEPEST,
+        };
+        self.depth > deepest
+    }
+
     /// Counts a node; true where there is nothing left to spend.
     pub(super) fn spent(&mut self) -> bool {
         self.work += 1;
@@ -200,6 +231,44 @@ impl<'p> Host<'p> {
 
     pub(super) fn is_spent(&self) -> bool {
         self.work > self.limit
+    }
+
+    /// How a text is read: what stands in another than the file's own is a header's.
+    pub(super) fn source_of<'t>(&self, text: &'t Arc<Expanded>) -> Source<'t> {
+        Source::host(text, !Arc::ptr_eq(text, self.parsed))
+    }
+
+    /// From now on that many nodes may be read.
+    pub(super) fn limit_to(&mut self, nodes: u32) {
+        self.limit = self.work.saturating_add(nodes);
+    }
+
+    /// The same for a part of the walk, which ends with [`Host::restore_limit`] of what this gives.
+    pub(super) fn set_limit(&mut self, nodes: u32) -> u32 {
+        let whole = self.limit;
+        self.limit = self.work.saturating_add(nodes).min(whole);
+        whole
+    }
+
+    pub(super) fn restore_limit(&mut self, whole: u32) {
+        self.limit = whole;
+    }
+
+    /// Nodes that may still be read.
+    pub(super) fn work_left(&self) -> u32 {
+        self.limit.saturating_sub(self.work)
+    }
+
+    /// What a loop or a `switch` that begins here is left by.
+    pub(super) fn breakable(&self, is_loop: bool) -> Breakable {
+        Breakable {
+            mark: self.mark(),
+            beside: self.beside,
+            states: Vec::new(),
+            is_loop,
+            turn: self.mark(),
+            continues: Vec::new(),
+        }
     }
 
     // ---- variables -----------------------------------------------------------------------------
@@ -211,6 +280,7 @@ impl<'p> Host<'p> {
             value,
             constant,
             decays,
+            bytes: None,
         });
         self.slots.len() - 1
     }
@@ -297,6 +367,64 @@ impl<'p> Host<'p> {
         for slot in slots {
             self.forget(slot);
         }
+    }
+
+    /// The variables written since then that hold something else than before.
+    pub(super) fn varying(&self, touched: usize, mark: usize) -> FxHashSet<usize> {
+        let before = self.values_at(mark);
+        let written = self.touched[touched..].iter().copied();
+        written
+            .filter(|slot| {
+                let old = before.get(slot);
+                old.is_some_and(|old| **old != self.slots[*slot].value)
+            })
+            .collect()
+    }
+
+    /// What is written since then may have changed again: the varying variables are unknown, of a structure the fields that changed.
+    pub(super) fn loosen(&mut self, touched: usize, mark: usize, varying: &FxHashSet<usize>) {
+        let written: FxHashSet<usize> = self.touched[touched..].iter().copied().collect();
+        let mut loosened: Vec<(usize, Value)> = Vec::new();
+        {
+            let before = self.values_at(mark);
+            for slot in written {
+                let now = &self.slots[slot].value;
+                let steady = !varying.contains(&slot);
+                let fields = match before.get(&slot) {
+                    Some(old) => old.loosened(now),
+                    None => continue,
+                };
+                let value = match (steady, fields) {
+                    (true, _) => continue,
+                    (false, fields) => fields,
+                };
+                loosened.push((slot, value));
+            }
+        }
+        self.work = self.work.saturating_add(loosened.len() as u32);
+        for (slot, value) in loosened {
+            // A container may have grown.
+            if matches!(self.slots[slot].ty, Type::Array(_, None)) {
+                self.slots[slot].bytes = None;
+            }
+            if self.slots[slot].constant || self.slots[slot].value == value {
+                continue;
+            }
+            let place = Place {
+                slot,
+                path: Vec::new(),
+            };
+            self.write(&place, value);
+        }
+    }
+
+    /// What the variables held then that were written since.
+    fn values_at(&self, mark: usize) -> FxHashMap<usize, &Value> {
+        let mut before: FxHashMap<usize, &Value> = FxHashMap::default();
+        for (slot, old) in self.journal[mark..].iter().rev() {
+            before.insert(*slot, old);
+        }
+        before
     }
 
     /// What differs from the state at the mark.
@@ -407,28 +535,31 @@ impl<'p> Host<'p> {
         let several = variables
             .iter()
             .filter(|variable| {
-                !self.parsed.text[variable.declaration.byte_range()].starts_with("extern")
+                !variable.text.text[variable.declaration.byte_range()].starts_with("extern")
             })
             .count()
             > 1;
         if variable.declaration.kind() == Kind::FieldDeclaration {
-            let text = &self.parsed.text[variable.declaration.byte_range()];
+            let text = &variable.text.text[variable.declaration.byte_range()];
             if several || !text.contains("static") {
                 return None;
             }
         }
-        let text = &self.parsed.text[variable.declaration.byte_range()];
+        let text = &variable.text.text[variable.declaration.byte_range()];
         let head = &text[..text.find(['=', ';', '{', '(']).unwrap_or(text.len())];
         let word = |word: &str| has_word(head, word);
         let constant = (word("const") && !head.contains('*')) || word("constexpr");
         let elsewhere =
             word("extern") || word("__device__") || word("__constant__") || word("__managed__");
         let skip = self.index.declaration_of(name).unwrap_or(0..0);
-        let fixed =
-            !several && (constant || (!elsewhere && !is_changed(&self.parsed.text, name, &skip)));
+        let fixed = !several
+            && (constant
+                || (!elsewhere
+                    && self.running.is_none()
+                    && !is_changed(&self.parsed.text, name, &skip)));
         // At file scope nothing local is seen.
         self.frames.push(Frame::at_file_scope());
-        let source = Source::host(self.parsed, false);
+        let source = self.source_of(variable.text);
         let slot = self.declare(variable.declaration, variable.declarator, source);
         self.frames.pop();
         let slot = slot?;
@@ -519,7 +650,7 @@ impl<'p> Host<'p> {
         ))
     }
 
-    fn type_at(&self, place: &Place, value: &Value) -> Type {
+    pub(super) fn type_at(&self, place: &Place, value: &Value) -> Type {
         if place.path.is_empty() {
             return self.slots[place.slot].ty.clone();
         }

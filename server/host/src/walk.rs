@@ -1,11 +1,13 @@
 //! Statements of host functions.
 
+use std::rc::Rc;
+
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::evaluate::names_fields;
 use super::index::{declared_name, plain};
-use super::state::{Breakable, DEEPEST, Host};
-use super::value::{MOST_ELEMENTS, Meaning, Place, Step, Value};
+use super::state::{Breakable, Host};
+use super::value::{MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
@@ -28,7 +30,7 @@ pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
 impl Host<'_> {
     /// Walks a statement; false where nothing after it is come to.
     pub(super) fn statement(&mut self, node: Node, source: Source) -> bool {
-        if self.depth > DEEPEST {
+        if self.is_too_deep() {
             self.forget_everything();
             return true;
         }
@@ -117,10 +119,13 @@ impl Host<'_> {
                 self.broken();
                 false
             }
-            Kind::ContinueStatement
-            | Kind::ThrowStatement
-            | Kind::GotoStatement
-            | Kind::CoReturnStatement => false,
+            Kind::ContinueStatement => {
+                if self.running.is_some() {
+                    self.continued();
+                }
+                false
+            }
+            Kind::ThrowStatement | Kind::GotoStatement | Kind::CoReturnStatement => false,
             Kind::LabeledStatement => {
                 // Whoever jumps here comes with other values.
                 self.forget_everything();
@@ -215,6 +220,10 @@ impl Host<'_> {
 
     /// Walks what the program does not come to; its effects are taken back.
     pub(super) fn aside(&mut self, walk: impl FnOnce(&mut Self)) {
+        // A run comes there or it does not.
+        if self.running.is_some() {
+            return;
+        }
         let mark = self.mark();
         self.asides += 1;
         self.beside += 1;
@@ -287,7 +296,7 @@ impl Host<'_> {
     }
 
     /// The value of a condition: `(…)`, or `(int n = f(); n > 0)`.
-    fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
+    pub(super) fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
         if node.kind() == Kind::ConditionClause {
             if let Some(initializer) = node.field(Field::Initializer) {
                 self.statement(initializer, source);
@@ -328,12 +337,14 @@ impl Host<'_> {
             }
             None => {
                 let mark = self.mark();
+                self.doubt(1);
                 self.suppose(condition, true, false, source);
                 let first = then(self);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
                 self.suppose(condition, false, false, source);
                 let second = otherwise(self);
+                self.doubt(-1);
                 if !first {
                     return second;
                 }
@@ -346,6 +357,13 @@ impl Host<'_> {
                 }
                 true
             }
+        }
+    }
+
+    /// A condition that is not known decides whether a run comes to what is walked now.
+    fn doubt(&mut self, by: i32) {
+        if let Some(running) = &mut self.running {
+            running.doubtful = running.doubtful.saturating_add_signed(by);
         }
     }
 
@@ -431,6 +449,9 @@ impl Host<'_> {
         body: Option<Node>,
         source: Source,
     ) -> bool {
+        if self.running.is_some() {
+            return self.run_loop(condition, update, body, source, false);
+        }
         let value = match condition {
             Some(condition) => self.condition(condition, source),
             None => Some(true),
@@ -447,12 +468,8 @@ impl Host<'_> {
             return true;
         }
         let touched = self.touched_mark();
-        let mark = self.mark();
-        self.breakables.push(Breakable {
-            mark,
-            beside: self.beside,
-            states: Vec::new(),
-        });
+        let breakable = self.breakable(true);
+        self.breakables.push(breakable);
         let (asides, met) = (self.asides, self.sites.len());
         let goes_on = body.is_none_or(|body| self.statement(body, source));
         if let Some(update) = update {
@@ -489,13 +506,12 @@ impl Host<'_> {
     }
 
     fn do_loop(&mut self, body: Option<Node>, condition: Option<Node>, source: Source) -> bool {
+        if self.running.is_some() {
+            return self.run_loop(condition, None, body, source, true);
+        }
         let touched = self.touched_mark();
-        let mark = self.mark();
-        self.breakables.push(Breakable {
-            mark,
-            beside: self.beside,
-            states: Vec::new(),
-        });
+        let breakable = self.breakable(true);
+        self.breakables.push(breakable);
         let goes_on = body.is_none_or(|body| self.statement(body, source));
         let again = condition.and_then(|condition| self.condition(condition, source));
         let breaks = self
@@ -518,6 +534,7 @@ impl Host<'_> {
         let field = |name: Field| node.field(name);
         let touched = self.touched_mark();
         let range = field(Field::Right).map_or(Value::Unknown, |right| self.eval(right, source));
+        let mut element = None;
         if let Some(declarator) = field(Field::Declarator) {
             let name = declared_name(declarator);
             let first = match &range {
@@ -528,12 +545,19 @@ impl Host<'_> {
             let ty = self.declared_type(field(Field::Type), declarator, source);
             let slot = self.slot(ty, first, false);
             self.bind(text(name, source), Meaning::Slot(slot));
+            element = Some(slot);
         }
-        self.breakables.push(Breakable {
-            mark: self.mark(),
-            beside: self.beside,
-            states: Vec::new(),
-        });
+        let values = match &range {
+            Value::Address(place) => self.read(place),
+            value => value.clone(),
+        };
+        if let (Some(_), Value::Array(values), Some(body)) =
+            (&self.running, &values, field(Field::Body))
+        {
+            return self.run_over(values, element, body, source);
+        }
+        let breakable = self.breakable(true);
+        self.breakables.push(breakable);
         if let Some(body) = field(Field::Body) {
             self.statement(body, source);
         }
@@ -597,11 +621,8 @@ impl Host<'_> {
                 } else if let (Some(place), None, None) = (&variable, &labels[at], chosen) {
                     host.forget(place.slot);
                 }
-                host.breakables.push(Breakable {
-                    mark,
-                    beside: host.beside,
-                    states: Vec::new(),
-                });
+                let breakable = host.breakable(false);
+                host.breakables.push(Breakable { mark, ..breakable });
                 let goes_on = cases[at..].iter().all(|case| host.case_body(*case, source));
                 let mut states = host
                     .breakables
@@ -761,6 +782,16 @@ impl Host<'_> {
                             value => value.at(&index),
                         }
                     }
+                    // `n * m` reads as a pointer to `n`.
+                    Some(pointer) if pointer.kind() == Kind::PointerDeclarator => {
+                        let factor = pointer.field(Field::Declarator)?;
+                        if factor.kind() != Kind::Identifier {
+                            return None;
+                        }
+                        let value = self.eval(name, source);
+                        let factor = self.eval(factor, source);
+                        binary(BinaryOperator::Multiply, &value, &factor)
+                    }
                     Some(_) => return None,
                 };
                 values.push(value);
@@ -774,11 +805,11 @@ impl Host<'_> {
             self.slots[slot].value = value;
             return Some(slot);
         }
-        let plain_pointer = declarator
-            .field(Field::Declarator)
-            .unwrap_or(declarator)
-            .kind()
-            == Kind::PointerDeclarator;
+        let declared = match declarator.kind() {
+            Kind::InitDeclarator => declarator.field(Field::Declarator).unwrap_or(declarator),
+            _ => declarator,
+        };
+        let plain_pointer = declared.kind() == Kind::PointerDeclarator;
         let array = {
             let inner = match declarator.kind() {
                 Kind::InitDeclarator => declarator.field(Field::Declarator),
@@ -795,7 +826,23 @@ impl Host<'_> {
         let auto = matches!(&ty, Type::Unknown(name) if name == "auto");
         let Some(value_node) = value_node else {
             let slot = self.slot(ty, Value::Unknown, false);
-            if !plain_pointer && !array {
+            if container && self.running.is_some() {
+                // A vector begins without elements.
+                if matches!(self.slots[slot].ty, Type::Array(_, None)) && class != "array" {
+                    self.slots[slot].value = Value::list(Vec::new());
+                }
+                return Some(slot);
+            }
+            let map = match &self.slots[slot].ty {
+                Type::Unknown(name) => is_map(name),
+                _ => false,
+            };
+            if map && self.running.is_some() && !plain_pointer && !array {
+                self.slots[slot].value = Value::Record(Rc::new(Record {
+                    class: MAP.to_owned(),
+                    fields: Vec::new(),
+                }));
+            } else if !plain_pointer && !array {
                 let value = self.constructed(&class, Vec::new(), false, slot, source);
                 self.slots[slot].value = value;
             }
@@ -813,7 +860,14 @@ impl Host<'_> {
             {
                 value = values[0].clone();
             }
+            let mut count = None;
             if container && value_node.kind() == Kind::ArgumentList {
+                // The number of elements, or an iterator.
+                if let Value::Array(values) = &value {
+                    let first = values.first().filter(|first| first.as_int().is_some());
+                    let filling = values.get(1).cloned().unwrap_or(Value::Unknown);
+                    count = first.cloned().map(|first| (first, filling));
+                }
                 value = Value::Unknown;
             }
             if array && let Value::Array(values) = &value {
@@ -830,6 +884,11 @@ impl Host<'_> {
             }
             let slot = self.slot(ty, value, false);
             self.slots[slot].decays = array;
+            if let Some((count, filling)) = count
+                && self.running.is_some()
+            {
+                self.sized(slot, &count, &filling);
+            }
             return Some(slot);
         }
         let slot = self.slot(ty.clone(), Value::Unknown, false);
@@ -838,7 +897,7 @@ impl Host<'_> {
                 let braces = value_node.kind() == Kind::InitializerList;
                 if braces && names_fields(value_node) {
                     let value = self.eval(value_node, source);
-                    self.completed(&class, value, source)
+                    self.completed(&class, value)
                 } else {
                     let values = parts(value_node)
                         .into_iter()
@@ -876,6 +935,13 @@ impl Host<'_> {
             path: Vec::new(),
         }
     }
+}
+
+/// The class of a record whose fields are the entries of a map, each a record of its key and value.
+pub(super) const MAP: &str = "map";
+
+fn is_map(ty: &str) -> bool {
+    matches!(plain(ty).as_str(), "map" | "unordered_map")
 }
 
 /// `void (*name)()` and `void (*name)() = value`, which read as calls.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files without banned phrases, from the repository's root. This list only grows.
-const CLEAN: [&str; 27] = [
+const CLEAN: [&str; 28] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs",
@@ -23,6 +23,7 @@ const CLEAN: [&str; 27] = [
     "server/lab",
     "server/lsp",
     "server/machine",
+    "server/models",
     "server/python",
     "server/report",
     "server/symbolic",

@@ -1,0 +1,567 @@
+//! A program as it runs: `main` is walked with the arguments that it is started with.
+//!
+//! In: the file with `main`, what it is linked with, its arguments, the GPU's figures. Out: the launches that it makes, in order, each
+//! with how often. What holds: nothing is executed; what the arguments do not decide is unknown; work is bounded.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_syntax::{Expanded, Field, Node};
+
+use super::LaunchSite;
+use super::index::{self, Index};
+use super::parameters::parameter_list;
+use super::state::{Changes, Host};
+use super::value::{Meaning, Place, Value};
+use super::walk::parts;
+use warplens_hir::{Item, Source, Unit};
+use warplens_ir::Type;
+
+/// Nodes that are read of one run.
+const MOST_WORK: u32 = 600_000;
+/// Of what is left to spend one loop may take this part, before what its turns change is taken as unknown.
+const LOOP_WITH_LAUNCHES: u32 = 4;
+/// The same for a loop in which nothing is launched.
+const LOOP: u32 = 100;
+/// The same for a call of a function that launches nothing.
+const CALL: u32 = 100;
+/// Turns, and nodes where their number is not known, of a loop that is walked turn by turn whatever it does.
+const FEW_TURNS: u64 = 64;
+const LITTLE_WORK: u32 = 4_000;
+/// Bytes of stack: calls and expressions nest deeper in a run than a thread of a pool has room for.
+const STACK: usize = 64 << 20;
+/// Ways out of a loop, each under a condition that is not known.
+const MOST_EXITS: usize = 8;
+/// Launches that are told apart.
+const MOST_LAUNCHES: usize = 512;
+
+/// How a program is started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// `argv[0]`.
+    pub name: String,
+    /// `argv[1]` and so on.
+    pub arguments: Vec<String>,
+    /// What the toolkit says of the GPU; `None`: its answers are unknown.
+    pub device: Option<Device>,
+}
+
+/// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// Field, value. Bytes, threads, blocks, kHz, as the guide says.
+    pub properties: Vec<(&'static str, i64)>,
+    /// `name`.
+    pub name: String,
+}
+
+/// What a walk knows of the run that it follows.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) device: Option<Device>,
+    /// How often what is walked now happens.
+    pub(super) times: u64,
+    /// Greater than 0 where a condition that is not known decides whether the program comes here.
+    pub(super) doubtful: u32,
+    pub(super) options: super::command_line::Options,
+    /// By the text and the first byte of a loop's body: whether something may be launched in it.
+    may_launch: FxHashMap<(usize, usize), bool>,
+    /// See [`leading`].
+    leading: FxHashSet<String>,
+}
+
+/// The launches that a program makes where it is started like this, in their order. `texts`: the file with `main` first, then all that it
+/// includes and is linked with, each with its items; `None` where the first has no `main`.
+pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Option<Vec<LaunchSite>> {
+    let (parsed, _) = texts.first()?;
+    let walk = || {
+        let index = Index::new(texts, index::WORDS);
+        let mut host = Host::of_texts(parsed, unit, index);
+        let main = host.index.by_name.get("main")?;
+        let main = *main.iter().find(|&&at| {
+            let function = &host.index.functions[at];
+            function.class.is_none() && Arc::ptr_eq(function.text, parsed)
+        })?;
+        host.limit_to(MOST_WORK);
+        host.running = Some(Running {
+            device: run.device.clone(),
+            times: 1,
+            doubtful: 0,
+            options: super::command_line::Options::default(),
+            may_launch: FxHashMap::default(),
+            leading: leading(&host.index),
+        });
+        host.run_main(main, run);
+        Some(merged(std::mem::take(&mut host.sites)))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let walking = thread.spawn_scoped(scope, walk).ok()?;
+        match walking.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// The same launches as one, in the order of the first of each.
+fn merged(met: Vec<super::Met>) -> Vec<LaunchSite> {
+    let mut sites: Vec<LaunchSite> = Vec::new();
+    for met in met {
+        let same =
+            |site: &&mut LaunchSite| site.range == met.site.range && site.same_launch(&met.site);
+        let room = sites.len() < MOST_LAUNCHES;
+        match sites.iter_mut().find(same) {
+            Some(known) => {
+                known.count = match (known.count, met.site.count) {
+                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                    _ => None,
+                };
+            }
+            None if room => sites.push(met.site),
+            None => {}
+        }
+    }
+    sites
+}
+
+impl Host<'_> {
+    /// Walks `main` with its arguments.
+    fn run_main(&mut self, main: usize, run: &Run) {
+        let function = &self.index.functions[main];
+        let node = function.node;
+        let parsed = self.parsed;
+        let source = Source::host(parsed, false);
+        self.from_main = true;
+        self.entered.insert(node.start_byte());
+        let frame = self.frame("main".to_owned(), None, node.start_byte(), source);
+        self.frames.push(frame);
+        let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
+        let arguments = run.arguments.iter();
+        texts.extend(arguments.map(|argument| Value::Text(argument.as_str().into())));
+        let count = Value::int(texts.len() as i64);
+        texts.push(Value::Int(0, 64, true));
+        let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));
+        self.slots[vector.slot].decays = true;
+        let given = [count, Value::Address(vector)];
+        for (parameter, value) in parameter_list(node)
+            .map(parts)
+            .unwrap_or_default()
+            .into_iter()
+            .zip(given)
+        {
+            if let Some(declarator) = parameter.field(Field::Declarator) {
+                let name = super::walk::text(index::declared_name(declarator), source).to_owned();
+                let slot = self.slot(Type::Unknown(String::new()), value, false);
+                self.slots[slot].decays = false;
+                self.bind(&name, Meaning::Slot(slot));
+            }
+        }
+        if let Some(body) = node.field(Field::Body) {
+            self.statement(body, source);
+        }
+        self.frames.clear();
+    }
+
+    /// A loop of a run: turn by turn as long as its condition is known and a turn finds out something, then all turns that are left
+    /// as one.
+    pub(super) fn run_loop(
+        &mut self,
+        condition: Option<Node>,
+        update: Option<Node>,
+        body: Option<Node>,
+        source: Source,
+        body_first: bool,
+    ) -> bool {
+        let before = Before {
+            touched: self.touched_mark(),
+            mark: self.mark(),
+            slots: self.slots.len(),
+            work: self.work_left(),
+        };
+        self.breakables.push(self.breakable(true));
+        let launches = body.is_some_and(|body| self.may_launch(body, source));
+        let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
+        let allowed = (before.work / part).max(LITTLE_WORK);
+        let mut counter = Counter::default();
+        let mut turn = Turn::default();
+        let mut turns = 0u32;
+        let ended = loop {
+            let value = match condition {
+                Some(condition) if turns > 0 || !body_first => self.condition(condition, source),
+                _ => Some(true),
+            };
+            match value {
+                Some(false) => break Ended::Past,
+                None => break Ended::Open(None),
+                Some(true) => {}
+            }
+            counter.look(self, condition, source);
+            if turns >= 2 {
+                let spent = before.work - self.work_left();
+                let left = counter.turns_left(self, condition, source);
+                // A few turns are taken one by one, for what they read may differ: arguments, options.
+                let few = left.map_or(spent < LITTLE_WORK, |left| left < FEW_TURNS);
+                if spent > allowed || !few && self.is_idle(&turn, &before, &counter) {
+                    break Ended::Open(left);
+                }
+            }
+            if self.is_spent() {
+                break Ended::Open(None);
+            }
+            turn = Turn {
+                touched: self.touched_mark(),
+                mark: self.mark(),
+                sites: self.sites.len(),
+                sites_before: turn.sites,
+            };
+            if let Some(breakable) = self.breakables.last_mut() {
+                breakable.turn = turn.mark;
+            }
+            let mut goes_on = body.is_none_or(|body| self.statement(body, source));
+            let Some(breakable) = self.breakables.last_mut() else {
+                break Ended::Open(None);
+            };
+            let mut ends = std::mem::take(&mut breakable.continues);
+            // Where the program may have left it again and again, how it goes on is not known.
+            let doubtful = breakable.states.len() > MOST_EXITS;
+            if !ends.is_empty() {
+                if goes_on {
+                    ends.push(self.changes(turn.mark));
+                }
+                self.take_back(turn.mark);
+                self.join(&ends);
+                goes_on = true;
+            }
+            if !goes_on {
+                break Ended::Left;
+            }
+            if let Some(update) = update {
+                self.eval(update, source);
+            }
+            turns += 1;
+            if doubtful {
+                break Ended::Open(None);
+            }
+        };
+        let goes_on = match ended {
+            Ended::Left => false,
+            Ended::Past => true,
+            Ended::Open(left) => {
+                self.rest_of_turns(&before, &turn, left, |host| {
+                    if let Some(body) = body {
+                        host.statement(body, source);
+                    }
+                    if let Some(update) = update {
+                        host.eval(update, source);
+                    }
+                });
+                if let Some(turns) = left {
+                    counter.finish(self, turns);
+                }
+                true
+            }
+        };
+        let states = self.breakables.pop().map(|breakable| breakable.states);
+        let mut states = states.unwrap_or_default();
+        if states.is_empty() {
+            return goes_on;
+        }
+        if goes_on {
+            states.push(self.changes(before.mark));
+        }
+        self.take_back(before.mark);
+        self.join(&states);
+        true
+    }
+
+    /// Whether further turns find out nothing: the last one launched what the one before did, and but for the counter it changed no
+    /// integer, text or structure that was known before the loop.
+    fn is_idle(&self, turn: &Turn, before: &Before, counter: &Counter) -> bool {
+        let sites = &self.sites;
+        let (last, earlier) = (
+            sites.get(turn.sites..).unwrap_or_default(),
+            sites.get(turn.sites_before..turn.sites).unwrap_or_default(),
+        );
+        let same = last.len() == earlier.len()
+            && last
+                .iter()
+                .zip(earlier)
+                .all(|(a, b)| a.site.same_launch(&b.site));
+        same && self
+            .varying(turn.touched, turn.mark)
+            .into_iter()
+            .all(|slot| {
+                let known = &self.slots[slot];
+                slot >= before.slots
+                    || counter
+                        .place
+                        .as_ref()
+                        .is_some_and(|place| place.slot == slot)
+                    || known.bytes.is_some()
+                    || matches!(
+                        known.value,
+                        Value::Unknown | Value::Linked(_) | Value::Float(..)
+                    )
+            })
+    }
+
+    /// The turns that are left of a loop, at once: what its turns change is unknown.
+    fn rest_of_turns(
+        &mut self,
+        before: &Before,
+        turn: &Turn,
+        turns: Option<u64>,
+        walk: impl FnOnce(&mut Self),
+    ) {
+        // What the last turn set to what it was before stays so.
+        let varying = self.varying(turn.touched, turn.mark);
+        self.loosen(before.touched, before.mark, &varying);
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        let times = running.times;
+        match turns {
+            Some(turns) => running.times = times.saturating_mul(turns),
+            None => running.doubtful += 1,
+        }
+        let (walked, mark) = (self.touched_mark(), self.mark());
+        walk(self);
+        let mut again = self.varying(walked, mark);
+        again.extend(varying);
+        self.loosen(before.touched, before.mark, &again);
+        if let Some(running) = &mut self.running {
+            running.times = times;
+            if turns.is_none() {
+                running.doubtful -= 1;
+            }
+        }
+    }
+
+    /// A loop over the elements of an array that is known.
+    pub(super) fn run_over(
+        &mut self,
+        values: &[Value],
+        element: Option<usize>,
+        body: Node,
+        source: Source,
+    ) -> bool {
+        let whole = self.mark();
+        self.breakables.push(self.breakable(true));
+        for value in values {
+            if let Some(slot) = element {
+                let place = Place {
+                    slot,
+                    path: Vec::new(),
+                };
+                self.write(&place, value.clone());
+            }
+            let turn = self.mark();
+            if let Some(breakable) = self.breakables.last_mut() {
+                breakable.turn = turn;
+            }
+            let goes_on = self.statement(body, source);
+            let Some(breakable) = self.breakables.last_mut() else {
+                return true;
+            };
+            let mut ends = std::mem::take(&mut breakable.continues);
+            if !ends.is_empty() {
+                if goes_on {
+                    ends.push(self.changes(turn));
+                }
+                self.take_back(turn);
+                self.join(&ends);
+            } else if !goes_on {
+                let states = self.breakables.pop().map(|breakable| breakable.states);
+                let states: Vec<Changes> = states.unwrap_or_default();
+                if states.is_empty() {
+                    return false;
+                }
+                self.take_back(whole);
+                self.join(&states);
+                return true;
+            }
+        }
+        self.breakables.pop();
+        true
+    }
+
+    /// `continue`: the loop's turn ends here.
+    pub(super) fn continued(&mut self) {
+        let Some(at) = self.breakables.iter().rposition(|around| around.is_loop) else {
+            return;
+        };
+        let changes = self.changes(self.breakables[at].turn);
+        self.breakables[at].continues.push(changes);
+    }
+
+    /// Whether something may be launched in a part of the program, by its words: launches, names of functions that lead to one, and of
+    /// tables of such functions.
+    fn may_launch(&mut self, node: Node, source: Source) -> bool {
+        let key = (Arc::as_ptr(source.parsed) as usize, node.start_byte());
+        let Some(running) = &mut self.running else {
+            return false;
+        };
+        let leading = &running.leading;
+        *running.may_launch.entry(key).or_insert_with(|| {
+            let text = super::walk::text(node, source);
+            index::WORDS.iter().any(|word| text.contains(word))
+                || warplens_syntax::words_in(text).any(|word| leading.contains(word))
+        })
+    }
+
+    /// Walks a call of a function of the program. One that launches nothing gets a part of what is left to spend, and where that is not
+    /// enough all that it wrote is unknown: what a program checks its kernels against costs it more than them.
+    pub(super) fn within_its_share(
+        &mut self,
+        name: &str,
+        walk: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let launches = match &self.running {
+            Some(running) => running.leading.contains(name),
+            None => true,
+        };
+        if launches || self.is_spent() {
+            return walk(self);
+        }
+        let touched = self.touched_mark();
+        let share = (self.work_left() / CALL).max(LITTLE_WORK);
+        let whole = self.set_limit(share);
+        let value = walk(self);
+        let cut = self.is_spent();
+        self.restore_limit(whole);
+        if cut {
+            self.forget_touched(touched);
+            return Value::Unknown;
+        }
+        value
+    }
+}
+
+/// Names whose words in a function's body say that it may come to a launch.
+fn leading(index: &Index) -> FxHashSet<String> {
+    let functions = index.functions.iter();
+    let mut names: FxHashSet<String> = functions
+        .filter(|function| function.leads_to_launch && !function.kernel)
+        .map(|function| function.name.clone())
+        .collect();
+    let tables: Vec<String> = index
+        .variables
+        .iter()
+        .filter(|(_, all)| {
+            all.iter().any(|variable| {
+                let text = &variable.text.text[variable.declarator.byte_range()];
+                warplens_syntax::words_in(text).any(|word| names.contains(word))
+            })
+        })
+        .map(|(name, _)| name.clone())
+        .collect();
+    names.extend(tables);
+    names
+}
+
+/// Where a loop began.
+struct Before {
+    touched: usize,
+    mark: usize,
+    /// Variables that there were.
+    slots: usize,
+    work: u32,
+}
+
+/// Where its last turn began, and the one before it among the launches.
+#[derive(Default)]
+struct Turn {
+    touched: usize,
+    mark: usize,
+    sites: usize,
+    sites_before: usize,
+}
+
+/// How a loop ended.
+enum Ended {
+    /// Its condition is false.
+    Past,
+    /// By `break` or `return`.
+    Left,
+    /// It is not known how it goes on; the turns that are left, where that is known.
+    Open(Option<u64>),
+}
+
+/// The variable that a loop's condition compares.
+#[derive(Debug, Default)]
+struct Counter {
+    place: Option<Place>,
+    before: Option<i64>,
+    now: Option<i64>,
+    step: Option<i64>,
+}
+
+impl Counter {
+    fn look(&mut self, host: &mut Host, condition: Option<Node>, source: Source) {
+        let Some(condition) = condition.map(unwrapped) else {
+            return;
+        };
+        if self.place.is_none() {
+            let side = condition.field(Field::Left);
+            self.place = side.and_then(|side| host.place(side, source));
+        }
+        let Some(place) = &self.place else { return };
+        self.before = self.now;
+        self.now = match host.read(place) {
+            Value::Int(value, ..) => Some(value),
+            _ => None,
+        };
+        let step = (|| self.now?.checked_sub(self.before?))();
+        self.step = match (self.step, step) {
+            (Some(known), Some(step)) if known != step => Some(0),
+            (known, step) => known.or(step),
+        };
+    }
+
+    /// Turns from now on, where the counter moves by a constant towards a bound.
+    fn turns_left(&self, host: &mut Host, condition: Option<Node>, source: Source) -> Option<u64> {
+        use warplens_syntax::BinaryOperator as Op;
+        let condition = condition.map(unwrapped)?;
+        let bound = host.eval(condition.field(Field::Right)?, source).as_int()?;
+        let (now, step) = (i128::from(self.now?), i128::from(self.step?));
+        let bound = i128::from(bound);
+        let (distance, step) = match warplens_syntax::binary(condition)? {
+            Op::Less | Op::NotEqual if step > 0 => (bound - now, step),
+            Op::LessEqual if step > 0 => (bound - now + 1, step),
+            Op::Greater | Op::NotEqual if step < 0 => (now - bound, -step),
+            Op::GreaterEqual if step < 0 => (now - bound + 1, -step),
+            _ => return None,
+        };
+        let turns = distance.max(0) / step + i128::from(distance.max(0) % step != 0);
+        u64::try_from(turns).ok()
+    }
+
+    /// The counter behind the loop.
+    fn finish(&self, host: &mut Host, turns: u64) {
+        let value = (|| {
+            let turns = i64::try_from(turns).ok()?;
+            self.now?.checked_add(self.step?.checked_mul(turns)?)
+        })();
+        if let (Some(place), Some(value)) = (&self.place, value) {
+            host.write(place, Value::Int(value, 64, true));
+        }
+    }
+}
+
+fn unwrapped(condition: Node) -> Node {
+    use warplens_syntax::Kind;
+    let mut at = condition;
+    for _ in 0..4 {
+        let inner = match at.kind() {
+            Kind::ConditionClause => at.field(Field::Value),
+            Kind::ParenthesizedExpression => parts(at).into_iter().next(),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    at
+}
