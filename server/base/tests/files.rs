@@ -161,7 +161,7 @@ fn forgetting_asks_the_disk_at_once() {
     write_old(&path, "one");
     assert!(
         !files.exists(&path),
-        "a negative answer is kept until somebody says otherwise"
+        "a negative answer is kept until it is told to be out of date"
     );
     files.forget(&folder.path().join("./a.cu"));
     assert_eq!(files.generation(), 1);

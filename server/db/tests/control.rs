@@ -4,6 +4,7 @@ use std::path::Path;
 
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides};
+use warplens_ir::Reason;
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -136,7 +137,7 @@ fn a_jump_into_a_block_is_said_to_be_lost() {
     let file = analyse(&kernel("goto inside;\n if (i > 3) { inside: a[i] = 1; }"));
     let lost = &file.kernels[0].analysis.facts.not_understood;
     assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0].reason, "goto");
+    assert_eq!(lost[0].reason, Reason::Goto);
 }
 
 #[test]
@@ -353,8 +354,12 @@ fn a_pointer_that_may_point_anywhere_is_lost_once_a_call() {
         "__global__ void k(float *a, float (*f)(float)) { a[threadIdx.x] = f(a[threadIdx.x + 32]); }\n",
     );
     let facts = &file.kernels[0].analysis.facts;
-    let reasons: Vec<_> = facts.not_understood.iter().map(|l| &*l.reason).collect();
-    assert_eq!(reasons, ["call to a function that was not read"]);
+    let reasons: Vec<_> = facts
+        .not_understood
+        .iter()
+        .map(|lost| &lost.reason)
+        .collect();
+    assert_eq!(reasons, [&Reason::UnreadFunction]);
     assert_eq!(facts.accesses.len(), 2);
 }
 
@@ -385,7 +390,7 @@ fn a_function_that_calls_itself_with_another_object_is_lost() {
     let file = analyse(&text);
     let lost = &file.kernels[0].analysis.facts.not_understood;
     assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0].reason, "recursive or unreadable device function");
+    assert_eq!(lost[0].reason, Reason::Recursive);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides};
 use warplens_facts::facts::{Certainty, OpClass};
+use warplens_ir::Reason;
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -258,7 +259,7 @@ fn a_kernel_that_expands_without_end_is_cut_off_and_says_so() {
     };
     let lost = &cut.analysis.facts.not_understood;
     assert!(!lost.is_empty());
-    assert!(lost.iter().all(|lost| lost.reason == "expands to too much"));
+    assert!(lost.iter().all(|lost| lost.reason == Reason::TooMuch));
     assert_eq!(plain.analysis.facts.not_understood, []);
 }
 

@@ -5,6 +5,7 @@
 //! is then summed over all of them.
 
 mod access;
+mod bodies;
 mod branch;
 mod cases;
 mod chance;
@@ -12,16 +13,21 @@ mod contents;
 mod context;
 mod counts;
 mod dependence;
+mod draft;
 mod env;
 mod evaluate;
 mod execute;
+mod executor;
 pub mod facts;
 mod flow;
 mod index;
+mod issued;
 mod lanes;
 mod linear;
 mod lockstep;
 mod loops;
+mod open;
+mod results;
 mod routine;
 mod undefined;
 mod value;
@@ -69,5 +75,7 @@ pub struct Cover {
 
 /// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.
 pub fn analyze(request: &Request) -> SourceFacts {
-    execute::Executor::new(request).run()
+    let mut executor = executor::Executor::new(request);
+    executor.execute();
+    executor.facts()
 }

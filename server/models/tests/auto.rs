@@ -467,7 +467,7 @@ fn kernels() -> impl Strategy<Value = Code> {
     })
 }
 
-/// Each access of the facts stands at one place of the flow, and only values loaded before are used: what
+/// Each access of the facts is at one place of the flow, and only values loaded before are used: what
 /// loops carry from one iteration to the next has tests of its own.
 fn place_once(flow: &mut Vec<Node>, placed: &mut [bool; 10]) {
     flow.retain_mut(|node| match node {

@@ -40,7 +40,7 @@ fn arithmetic(of: Arithmetic, line: u32, warps: f64, threads: f64) -> Operation 
     operation(Operator::Arithmetic(of), line, warps, threads)
 }
 
-/// `out[i, j] = 2 * a[i, j] + b[i, j]` over so many warps, on line 3.
+/// `out[i, j] = 2 * a[i, j] + b[i, j]` over this many warps, on line 3.
 fn example(warps: f64) -> Code {
     let mut kernel = Kernel::new([warps as u64 / 8, 1, 1], [256, 1, 1]);
     kernel.global(Op::Load, 4.0, 4.0, 32, 3);
@@ -185,7 +185,7 @@ fn a_missing_rate_is_named() {
     assert!(found.why.is_some_and(|why| why.contains("fp64_lanes")));
 }
 
-/// One access of 4 bytes with its neighbours so many bytes apart.
+/// One access of 4 bytes with its neighbours this many bytes apart.
 fn strided(bytes: i64, fill: impl Fn(&mut Code)) -> Property {
     let mut kernel = Kernel::new([8, 1, 1], [256, 1, 1]);
     kernel.global(Op::Load, 8.0, 4.0, 32, 3);

@@ -12,7 +12,7 @@ use warplens_models::{Estimate, Factor, ModelId, Question};
 
 const GPU: &str = "gtx-280";
 
-/// One block of so many warps.
+/// One block of this many warps.
 fn kernel(warps: u64) -> Kernel {
     Kernel::new([1, 1, 1], [32 * warps, 1, 1])
 }
@@ -38,7 +38,7 @@ fn mix(class: &str, n: f64) -> Mix {
     mix
 }
 
-/// `n` instructions of a class, all waiting for one another or none, by so many warps.
+/// `n` instructions of a class, all waiting for one another or none, by this many warps.
 fn arithmetic(class: &str, n: usize, dependent: bool, warps: u64) -> Kernel {
     let chain = if dependent { n as f64 } else { 1.0 };
     kernel(warps).flow(vec![compute(mix(class, n as f64), chain, &[], 1)])
@@ -295,7 +295,7 @@ fn fractions_become_whole_instructions() {
 
 #[test]
 fn a_steady_loop_is_as_long_as_all_its_iterations() {
-    // The loop written out has no iterations to skip.
+    // The unrolled loop has no iterations to skip.
     let body = |kernel: &mut Kernel| {
         let load = kernel.global(Op::Load, 4.0, 2.0, 64, 1);
         let read = kernel.shared(Op::Load, 8.0, 2.0, 2);
@@ -334,7 +334,7 @@ fn a_steady_loop_is_as_long_as_all_its_iterations() {
 }
 
 /// A tile fetched, a barrier, a loop over the tile, a barrier; nodes of one iteration of the outer loop with the inner
-/// loop as it is or written out.
+/// loop as it is or unrolled.
 fn tile(kernel: &mut Kernel, inner: usize, written: bool) -> Vec<Node> {
     let load = kernel.global(Op::Load, 4.0, 4.0, 32, 1);
     let store = kernel.shared(Op::Store, 1.0, 1.0, 2);

@@ -117,7 +117,7 @@ fn two_loops_that_end_in_one_block() {
 }
 
 #[test]
-fn a_bound_that_hangs_on_the_loop_around() {
+fn a_bound_that_depends_on_the_loop_around() {
     // for i < 4 { 1; for j < i { 2 } 3 }
     let edges = [(0, 1), (1, 2), (2, 2), (2, 3), (3, 1), (3, 4)];
     let trips = |of: usize, iterations: &[u64]| if of == 0 { 4 } else { iterations[0] };
@@ -161,7 +161,7 @@ fn a_loop_with_several_exits() {
 
 #[test]
 fn exits_of_an_inner_loop_come_once_in_each_iteration_of_the_outer() {
-    // for i < 2 { 1; for j < 2 { 2; if .. 5; 3 } 4 }: 5 stands behind the inner loop.
+    // for i < 2 { 1; for j < 2 { 2; if .. 5; 3 } 4 }: 5 is behind the inner loop.
     let edges = [
         (0, 1),
         (1, 2),
@@ -503,7 +503,7 @@ fn reuse_distances_by_hand() {
     assert_eq!(stack.touch(1, 1.0), Some(1.0));
     // b: c and a, each once.
     assert_eq!(stack.touch(2, 1.0), Some(3.0));
-    // What never comes again counts as well, and a line that stands for ten counts ten.
+    // What never comes again counts as well, and a line that represents ten counts ten.
     stack.pass(5.0);
     assert_eq!(stack.touch(4, 10.0), None);
     assert_eq!(stack.touch(2, 1.0), Some(16.0));

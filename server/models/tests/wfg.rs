@@ -211,7 +211,7 @@ fn time_grows_with_the_work_and_stays_above_the_bandwidth_bound() {
 }
 
 #[test]
-fn a_trip_count_that_hangs_on_data_appears_in_the_function() {
+fn a_trip_count_that_depends_on_data_appears_in_the_function() {
     let target = Target::new("gtx-280");
     let mut kernel = Kernel::new([3000, 1, 1], [256, 1, 1]);
     let load = kernel.global(Op::Load, 2.0, 2.0, 64, 1);

@@ -198,7 +198,7 @@ fn every_page_has_one_place_in_the_book() {
     assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
     assert_eq!(
         places, written,
-        "a page of docs/SUMMARY.md is not there, or stands twice"
+        "a page of docs/SUMMARY.md is not there, or is listed twice"
     );
 }
 

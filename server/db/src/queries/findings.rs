@@ -8,7 +8,7 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use warplens_advice::{Recompile, Recompiled, Removal};
+use warplens_advice::{Recompilation, Recompile, Removal};
 use warplens_codegen::{Class, CompiledKernel};
 use warplens_facts::facts::{Launch, Site};
 use warplens_ir::Kernel;
@@ -79,7 +79,7 @@ impl FindingsQuestion<'_> {
             let compiled =
                 contents.compiled_kernel(changed, changed.shape(), self.compilation.options);
             let (after, faster, fast) = self.executed(&compiled)?;
-            Some(Recompiled {
+            Some(Recompilation {
                 before,
                 after,
                 registers: [as_it_is.registers, compiled.registers],
@@ -193,7 +193,7 @@ impl FindingsQuestion<'_> {
             profile: &input.profile,
             occupancy: &input.occupancy,
             registers_known: self.compilation.registers_known(),
-            heard: &|rule| suppress::heard(rule, self.settings),
+            enabled: &|rule| suppress::heard(rule, self.settings),
             block_varies: self.given.block_varies,
             memory: &self.given.memory,
             cycles: &before,

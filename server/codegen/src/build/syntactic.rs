@@ -1,11 +1,10 @@
-//! Places and calls as they are written: what they depend on, whether they are the same, what a call costs.
+//! Expressions, places and calls as they are written: what they depend on, whether they are the same, what a call costs.
 
 use std::hash::{Hash, Hasher};
 
 use warplens_ir::functions::{self, Cost};
-use warplens_ir::{Expr, ExprKind, VarId};
+use warplens_ir::{Expr, ExprKind, Stmt, VarId};
 
-use super::counting::{uncast, variables};
 use crate::thresholds::nvcc;
 
 /// The pointer variable that a place is reached through.
@@ -41,7 +40,7 @@ pub(super) fn moving(place: &Expr) -> Vec<VarId> {
     all
 }
 
-/// A hash of what is written, wherever it stands; none of what may be another value the next time.
+/// A hash of what is written, wherever it is; none of what may be another value the next time.
 pub(super) fn shape(expression: &Expr) -> Option<u64> {
     let mut hasher = rustc_hash::FxHasher::default();
     write_shape(expression, &mut hasher)?;
@@ -81,4 +80,41 @@ pub(super) fn is_easy_divisor(divisor: &Expr, float: bool) -> bool {
         _ => return false,
     };
     !float || value.is_some_and(|value| value != 0.0 && value.abs().log2().fract() == 0.0)
+}
+
+pub(super) fn uncast(expression: &Expr) -> &Expr {
+    match &expression.kind {
+        ExprKind::Cast(_, inner) => uncast(inner),
+        ExprKind::List(parts) if parts.len() == 1 => uncast(&parts[0]),
+        _ => expression,
+    }
+}
+
+/// The variables that an expression names; of a function in its place those of its plain statements.
+pub(super) fn variables(expression: &Expr, out: &mut Vec<VarId>) {
+    match &expression.kind {
+        ExprKind::Var(id) => out.push(*id),
+        ExprKind::Inline(statements, _) => {
+            let plain = statements
+                .iter()
+                .filter(|one| one.blocks().next().is_none());
+            plain
+                .flat_map(Stmt::values)
+                .for_each(|value| variables(value, out));
+        }
+        _ => expression
+            .operands()
+            .for_each(|operand| variables(operand, out)),
+    }
+}
+
+pub(super) fn reads_memory(expression: &Expr) -> bool {
+    match &expression.kind {
+        ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Inline(..) | ExprKind::Apply(..) => {
+            true
+        }
+        ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => reads_memory(a),
+        ExprKind::Binary(_, a, b) => reads_memory(a) || reads_memory(b),
+        _ => false,
+    }
 }

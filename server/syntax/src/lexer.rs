@@ -1,11 +1,16 @@
-//! Preprocessing tokens, found in place: every function takes the bytes and a position and gives where the
-//! thing that begins there ends.
+//! The lexer of C text, found in place: every function takes the bytes and a position and gives where the thing that begins
+//! there ends. The preprocessor, the search for programs in string literals and the search for functions by their brackets
+//! read tokens, literals, comments and spliced lines by it.
 //!
 //! Bytes outside ASCII count as letters of identifiers, so that every token begins and ends between characters.
 
+use std::ops::Range;
+
+use memchr::{memchr, memmem};
+
 /// What a preprocessing token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Identifier,
     Number,
     String,
@@ -31,7 +36,7 @@ pub(super) enum Kind {
 
 /// What can begin at a byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
+pub(crate) enum Start {
     /// Nothing that the pass over the text must look at.
     Plain,
     /// The end of a line.
@@ -56,7 +61,7 @@ const fn start_of(byte: u8) -> Start {
 }
 
 /// By byte, what can begin there.
-pub(super) static STARTS: [Start; 256] = {
+pub(crate) static STARTS: [Start; 256] = {
     let mut table = [Start::Plain; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -80,22 +85,22 @@ pub(crate) fn is_letter(byte: u8) -> bool {
     STARTS[usize::from(byte)] == Start::Letter
 }
 
-pub(super) fn continues_identifier(byte: u8) -> bool {
+pub(crate) fn continues_identifier(byte: u8) -> bool {
     IN_IDENTIFIER[usize::from(byte)]
 }
 
 /// How many lines end in `bytes`.
-pub(super) fn newlines(bytes: &[u8]) -> usize {
+pub(crate) fn newlines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - 1
 }
 
 /// White space that does not end a line.
-pub(super) fn is_horizontal(byte: u8) -> bool {
+pub(crate) fn is_horizontal(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
 /// The token at `at`, where neither white space nor a comment begins, and where it ends.
-pub(super) fn token(bytes: &[u8], at: usize) -> (Kind, usize) {
+pub(crate) fn token(bytes: &[u8], at: usize) -> (Kind, usize) {
     let first = bytes[at];
     let second = bytes.get(at + 1).copied().unwrap_or(0);
     match STARTS[usize::from(first)] {
@@ -175,7 +180,7 @@ pub(crate) fn number_end(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// `L`, `u8` and so on; with `raw`, also those that end in `R`.
-pub(super) fn is_literal_prefix(word: &[u8], raw: bool) -> bool {
+pub(crate) fn is_literal_prefix(word: &[u8], raw: bool) -> bool {
     let word = match word.strip_suffix(b"R") {
         Some(rest) if raw => rest,
         _ => word,
@@ -183,7 +188,7 @@ pub(super) fn is_literal_prefix(word: &[u8], raw: bool) -> bool {
     matches!(word, b"" | b"L" | b"u" | b"U" | b"u8")
 }
 
-/// Where the string or character literal whose quote stands at `quote` ends. One without its closing quote ends
+/// Where the string or character literal whose quote is at `quote` ends. One without its closing quote ends
 /// at its line, a raw one at the end of the text.
 pub(crate) fn quoted_end(bytes: &[u8], quote: usize) -> usize {
     if bytes[quote] == b'"'
@@ -193,19 +198,35 @@ pub(crate) fn quoted_end(bytes: &[u8], quote: usize) -> usize {
     {
         return end;
     }
-    let mut at = quote + 1;
+    ordinary(bytes, quote).1
+}
+
+/// The content of the literal whose quote is at `quote`, which is no raw one, and where it ends. One without its closing
+/// quote ends at its line.
+pub(crate) fn ordinary(bytes: &[u8], quote: usize) -> (Range<usize>, usize) {
+    let start = quote + 1;
+    let mut at = start;
     while at < bytes.len() {
         match bytes[at] {
-            b'\n' => return at,
-            b'\\' => at = splice(bytes, at).unwrap_or(at + 2),
-            byte if byte == bytes[quote] => return at + 1,
+            b'\n' => break,
+            b'\\' => at = splice(bytes, at).unwrap_or_else(|| escape_end(bytes, at)),
+            byte if byte == bytes[quote] => return (start..at, at + 1),
             _ => at += 1,
         }
     }
-    bytes.len()
+    (start..at, at)
 }
 
-/// The end of the raw string whose quote stands at `quote`, if the `R` before belongs to it.
+/// Behind the character that the backslash at `at` escapes; before the end of its line.
+fn escape_end(bytes: &[u8], at: usize) -> usize {
+    let escaped = skip_splices(bytes, at + 1);
+    match bytes.get(escaped) {
+        Some(b'\n') | None => escaped,
+        Some(_) => escaped + 1,
+    }
+}
+
+/// The end of the raw string whose quote is at `quote`, if the `R` before belongs to it.
 fn raw_string_end(bytes: &[u8], quote: usize) -> Option<usize> {
     let mut start = quote;
     while start > 0 && quote - start < 4 && continues_identifier(bytes[start - 1]) {
@@ -214,28 +235,27 @@ fn raw_string_end(bytes: &[u8], quote: usize) -> Option<usize> {
     if !is_literal_prefix(&bytes[start..quote], true) {
         return None;
     }
-    let open = bytes[quote + 1..]
-        .iter()
-        .take(17)
-        .position(|&byte| byte == b'(')?;
+    Some(raw_string(bytes, quote)?.1)
+}
+
+/// The content of the raw string whose quote is at `quote`, and where the literal ends. One that is not closed reaches to
+/// the end of the text.
+pub(crate) fn raw_string(bytes: &[u8], quote: usize) -> Option<(Range<usize>, usize)> {
+    const LONGEST_DELIMITER: usize = 16;
+    let head = bytes[quote + 1..].iter().take(LONGEST_DELIMITER + 1);
+    let open = head.clone().position(|&byte| byte == b'(')?;
     let delimiter = &bytes[quote + 1..quote + 1 + open];
-    if delimiter
-        .iter()
-        .any(|&byte| matches!(byte, b')' | b'\\' | b'"') || byte.is_ascii_whitespace())
-    {
+    let is_wrong =
+        |byte: &u8| matches!(byte, b')' | b'\\' | b'"' | 0x0b) || byte.is_ascii_whitespace();
+    if delimiter.iter().any(is_wrong) {
         return None;
     }
-    let mut at = quote + 1 + open;
-    while at < bytes.len() {
-        if bytes[at] == b')'
-            && bytes[at + 1..].starts_with(delimiter)
-            && bytes.get(at + 1 + delimiter.len()) == Some(&b'"')
-        {
-            return Some(at + 2 + delimiter.len());
-        }
-        at += 1;
-    }
-    Some(bytes.len())
+    let start = quote + open + 2;
+    let closing = [b")", delimiter, b"\""].concat();
+    Some(match memmem::find(&bytes[start..], &closing) {
+        Some(length) => (start..start + length, start + length + closing.len()),
+        None => (start..bytes.len(), bytes.len()),
+    })
 }
 
 /// Where the comment at `at` ends (before the newline, for a line comment), if one begins there.
@@ -248,7 +268,7 @@ pub(crate) fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
             let mut from = at + 2;
             loop {
                 let rest = &bytes[from..];
-                let Some(newline) = rest.iter().position(|&byte| byte == b'\n') else {
+                let Some(newline) = memchr(b'\n', rest) else {
                     return Some(bytes.len());
                 };
                 if rest[..newline].trim_ascii_end().last() != Some(&b'\\') {
@@ -258,21 +278,15 @@ pub(crate) fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
             }
         }
         Some(b'*') => {
-            let mut from = at + 2;
-            while let Some(star) = bytes[from..].iter().position(|&byte| byte == b'*') {
-                from += star + 1;
-                if bytes.get(from) == Some(&b'/') {
-                    return Some(from + 1);
-                }
-            }
-            Some(bytes.len())
+            let from = at + 2;
+            Some(memmem::find(&bytes[from..], b"*/").map_or(bytes.len(), |star| from + star + 2))
         }
         _ => None,
     }
 }
 
 /// Where the next line begins, if the backslash at `at` continues its line there.
-pub(super) fn splice(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn splice(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at) != Some(&b'\\') {
         return None;
     }
@@ -283,9 +297,17 @@ pub(super) fn splice(bytes: &[u8], at: usize) -> Option<usize> {
     (bytes.get(end) == Some(&b'\n')).then_some(end + 1)
 }
 
+/// Behind the backslashes at `at` that continue their lines.
+pub(crate) fn skip_splices(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(end) = splice(bytes, at) {
+        at = end;
+    }
+    at
+}
+
 /// The first byte at or after `at` that is neither white space, comment nor continued line; newlines are
 /// skipped as well.
-pub(super) fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
     while let Some(&byte) = bytes.get(at) {
         if byte == b'\n' || is_horizontal(byte) {
             at += 1;
@@ -299,7 +321,7 @@ pub(super) fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// The place of the `#` if a directive begins on the line that starts at `at`.
-pub(super) fn directive_on_line(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(crate) fn directive_on_line(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match bytes.get(at)? {
             b'#' => return Some(at),
@@ -311,7 +333,7 @@ pub(super) fn directive_on_line(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// The place of the `#` of the first directive at or after `at`, which begins or ends a line.
-pub(super) fn next_directive(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(crate) fn next_directive(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut clean = true;
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -352,7 +374,7 @@ pub(super) fn next_directive(bytes: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// Whether two tokens put side by side would read as another token. Errs on the side of a space.
-pub(super) fn glue(kind: Kind, last: u8, first: u8) -> bool {
+pub(crate) fn glue(kind: Kind, last: u8, first: u8) -> bool {
     let word = continues_identifier(first) || matches!(first, b'"' | b'\'');
     match last {
         b'"' | b'\'' => continues_identifier(first),
