@@ -251,10 +251,25 @@ pub struct PlacedKernel {
     pub compiler: Option<Spoken>,
     /// Bytes of the launch or the directive that it was analysed under, where that stands in this file.
     pub launched_at: Option<Range<usize>>,
+    /// The run of the program that makes the launch.
+    pub run: Option<RunLaunch>,
     /// Where the sites of the analysis stand in the kernel's text now.
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.
     functions: Arc<FxHashMap<u64, u32>>,
+}
+
+/// A launch as a run of the program makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLaunch {
+    /// How the program was started, and where that is said: `./main 100, Makefile:7`.
+    pub said: Arc<str>,
+    /// How often it makes the launch; `None` where that is not known.
+    pub count: Option<u64>,
+    /// Integer arguments by position, as far as they are known.
+    pub arguments: Vec<Option<i64>>,
+    /// Bytes of the memory that an argument points to, by position.
+    pub extents: Vec<Option<u64>>,
 }
 
 impl PlacedKernel {
