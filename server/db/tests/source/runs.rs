@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use warplens_base::DiskFiles;
-use warplens_db::settings::Settings;
+use warplens_db::settings::{RunSettings, Settings};
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project, Variants};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
@@ -21,12 +21,18 @@ fn analyse(files: &[(&str, &str)], arguments: Option<&str>) -> FileAnalysis {
     let engine = Engine::with_project(Profiles::builtin(), project);
     let overrides = Overrides {
         variants: Variants::All,
-        run: arguments.map(|arguments| Arc::new(warplens_base::split_command(arguments))),
         ..Overrides::default()
     };
     let document = Document::new(files[0].1, Language::Cuda);
     let path = root.path().join(files[0].0);
-    let settings = Settings::default();
+    let run = arguments.map(|arguments| RunSettings {
+        arguments: arguments.to_owned(),
+        ..RunSettings::default()
+    });
+    let settings = Settings {
+        run: run.into_iter().collect(),
+        ..Settings::default()
+    };
     let file = engine.analyze(&document, &path, &settings, &overrides, &Cancel::default());
     file.expect("not cancelled")
 }
