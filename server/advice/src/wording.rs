@@ -1,6 +1,6 @@
 //! How findings and titles of actions speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
-use warplens_facts::facts::{Access, Assumed, Certainty, SourceFacts};
+use warplens_facts::facts::{Access, Assumed, Certainty, Source, SourceFacts, UNKNOWN};
 use warplens_syntax::words_in;
 
 use crate::Severity;
@@ -128,7 +128,10 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
     let mut parts: Vec<String> = shown
         .iter()
         .take(ASSUMPTIONS_SHOWN)
-        .map(|a| format!("{} = {}", a.symbol, a.value))
+        .map(|a| match a.source.as_str() {
+            UNKNOWN => format!("a large {}", a.symbol),
+            _ => format!("{} = {}", a.symbol, a.value),
+        })
         .collect();
     if more {
         parts.push("…".to_owned());
@@ -136,7 +139,10 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
     if block_assumed {
         parts.push(format!("block {}", extents(facts.launch.block)));
     } else if parts.is_empty() && grid_assumed {
-        parts.push(format!("grid {}", extents(facts.launch.grid)));
+        parts.push(match facts.launch.grid_source {
+            Source::Config => format!("grid {}", extents(facts.launch.grid)),
+            _ => "many blocks".to_owned(),
+        });
     }
     if parts.is_empty() {
         None
@@ -186,7 +192,6 @@ pub(crate) fn sentence(clauses: impl IntoIterator<Item = Option<String>>) -> Str
 mod tests {
     use super::*;
     use crate::testing::{Kernel, column_walk};
-    use warplens_facts::facts::Source;
 
     #[test]
     fn severity_follows_gain_and_certainty() {

@@ -21,6 +21,7 @@ use crate::launch::{self, Given, Resolved};
 use crate::lowered::{Lowered, argument_bytes};
 use crate::said;
 use crate::settings::Settings;
+use crate::sizes::Sizes;
 use crate::suppress;
 use crate::{KernelAnalysis, Overrides};
 
@@ -90,16 +91,24 @@ impl Question<'_> {
         let resolved = given.launch(kernel, profile, &|launch| {
             residence(profile, launch, &resources, u64::MAX).active_blocks_per_sm
         });
+        let contents = contents_of(kernel, overrides);
+        let sizes = Sizes::new(
+            lowered,
+            self.formulas,
+            &resolved,
+            probabilities.clone(),
+            contents.clone(),
+        );
         let Resolved {
             launch,
             arguments,
             covers,
+            ..
         } = resolved;
-        let contents = contents_of(kernel, overrides);
         let facts_for = |changed: Launch| {
             // Blocks of another shape cover something else.
             let same = changed.block == launch.block;
-            analyze(&Request {
+            let mut facts = analyze(&Request {
                 kernel,
                 launch: changed,
                 profile,
@@ -107,7 +116,9 @@ impl Question<'_> {
                 covers: if same { &covers } else { &[] },
                 probabilities: &probabilities,
                 contents: &contents,
-            })
+            });
+            sizes.assumed(&mut facts.assumptions);
+            facts
         };
         let facts = Arc::new(facts_for(launch));
         let resources = Resources {
@@ -196,6 +207,7 @@ impl Question<'_> {
                 launch,
                 arguments.clone(),
             ),
+            sizes,
             arrays: arrays(kernel),
             fingerprint: lowered.fingerprint,
             facts,

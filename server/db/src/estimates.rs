@@ -18,6 +18,8 @@ pub(crate) struct Estimates {
     without: Vec<Factor>,
     warps_per_sm: Option<u32>,
     by_model: OnceLock<BTreeMap<ModelId, Estimate>>,
+    honest: OnceLock<BTreeMap<ModelId, Estimate>>,
+    shown: OnceLock<Arc<Estimate>>,
     simulated: Mutex<BTreeMap<ModelId, Arc<Estimate>>>,
     lines: OnceLock<Vec<(u32, f64)>>,
     what_if: OnceLock<Vec<(Factor, f64, f64)>>,
@@ -29,6 +31,8 @@ impl Estimates {
             without: overrides.without.clone(),
             warps_per_sm: overrides.warps_per_sm,
             by_model: OnceLock::new(),
+            honest: OnceLock::new(),
+            shown: OnceLock::new(),
             simulated: Mutex::default(),
             lines: OnceLock::new(),
             what_if: OnceLock::new(),
@@ -39,6 +43,19 @@ impl Estimates {
 impl KernelAnalysis {
     /// What each model says that answers within a keystroke.
     pub fn estimates(&self) -> &BTreeMap<ModelId, Estimate> {
+        self.estimates.honest.get_or_init(|| {
+            let said = self.stand_in_estimates();
+            self.find(&ModelId::analytical());
+            let honest = said.iter();
+            honest
+                .map(|(&model, estimate)| (model, self.honest(model, estimate)))
+                .collect()
+        })
+    }
+
+    /// The same with the stand-ins of sizes that nothing gives: to be compared with what else has the same stand-ins, never
+    /// shown.
+    pub(crate) fn stand_in_estimates(&self) -> &BTreeMap<ModelId, Estimate> {
         self.estimates.by_model.get_or_init(|| {
             // A defect of a model costs its figures, nothing else.
             let made = catch_unwind(AssertUnwindSafe(|| {
@@ -51,10 +68,20 @@ impl KernelAnalysis {
         })
     }
 
+    /// A quantity of a model's own that is one of a warp or an SM.
+    pub fn detail(&self, model: ModelId, name: &str) -> Option<f64> {
+        self.stand_in_estimates()
+            .get(&model)?
+            .detail
+            .get(name)
+            .copied()
+    }
+
     /// What one model says, run now if it simulates and was not run before. `None` where it was cancelled.
     pub fn estimate_by(&self, model: ModelId, cancel: &Cancel) -> Option<Arc<Estimate>> {
         if !model.simulates() {
-            return self.estimates().get(&model).cloned().map(Arc::new);
+            let said = self.stand_in_estimates().get(&model)?;
+            return Some(Arc::new(self.honest(model, said)));
         }
         if let Some(known) = self.simulated(model) {
             return Some(known);
@@ -69,7 +96,8 @@ impl KernelAnalysis {
         if cancel.is_cancelled() {
             return None;
         }
-        let estimate = Arc::new(made.unwrap_or_else(|_| failed()));
+        let estimate = made.unwrap_or_else(|_| failed());
+        let estimate = Arc::new(self.honest(model, &estimate));
         let mut simulated = lock(&self.estimates.simulated);
         simulated.insert(model, Arc::clone(&estimate));
         Some(estimate)
@@ -84,10 +112,28 @@ impl KernelAnalysis {
     pub fn estimate(&self) -> Arc<Estimate> {
         let shown = self.simulated(self.model);
         shown.unwrap_or_else(|| {
-            let estimates = self.estimates();
-            let known = estimates.get(&self.model);
-            Arc::new(known.unwrap_or(&estimates[&ModelId::Auto]).clone())
+            let known = &self.estimates.shown;
+            let honest = || {
+                let (model, said) = self.shown();
+                Arc::new(self.honest(model, said))
+            };
+            Arc::clone(known.get_or_init(honest))
         })
+    }
+
+    /// The cycles of the estimate shown first, with stand-ins for sizes that nothing gives: to be compared with those of the
+    /// same kernel changed.
+    pub(crate) fn stand_in_cycles(&self) -> Option<f64> {
+        self.shown().1.cycles
+    }
+
+    /// What an analytical model says with stand-ins: the chosen one, or [`ModelId::Auto`].
+    fn shown(&self) -> (ModelId, &Estimate) {
+        let estimates = self.stand_in_estimates();
+        match estimates.get_key_value(&self.model) {
+            Some((&model, estimate)) => (model, estimate),
+            None => (ModelId::Auto, &estimates[&ModelId::Auto]),
+        }
     }
 
     /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
@@ -96,7 +142,7 @@ impl KernelAnalysis {
             return shares(&simulated.lines);
         }
         let lines = &self.estimates.lines;
-        lines.get_or_init(|| shares(&self.estimate().lines)).clone()
+        lines.get_or_init(|| shares(&self.shown().1.lines)).clone()
     }
 
     /// The kernel without one factor, by the model shown first: factor, cycles, speedup.

@@ -57,7 +57,9 @@ mod engine;
 mod estimate;
 mod estimates;
 mod fixes;
+mod formula;
 mod graph;
+mod guard;
 mod kinds;
 mod launch;
 mod look;
@@ -76,6 +78,8 @@ mod results;
 mod said;
 mod series;
 pub mod settings;
+mod size;
+mod sizes;
 mod sources;
 mod stores;
 mod suppress;
@@ -217,6 +221,8 @@ pub struct KernelAnalysis {
     pub template_args: Vec<(String, String)>,
     /// What [`KernelAnalysis::expressions`] makes, and from what.
     pub(crate) counting: counting::Counting,
+    /// Sizes that nothing gives, and what depends on them.
+    pub(crate) sizes: sizes::Sizes,
     /// Array parameters, and the bytes of their elements.
     pub(crate) arrays: Vec<(String, u64)>,
     /// What a compiler's word on this kernel is kept under.

@@ -29,7 +29,7 @@ use crate::ways::WayDraft;
 use crate::{Request, facts};
 
 /// The value of an integer parameter that nobody gave.
-pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
+pub const DEFAULT_ARGUMENT: i64 = 1024;
 
 /// A kernel that takes more evaluations than this is cut off, and says so.
 const MOST_STEPS: u32 = 400_000;

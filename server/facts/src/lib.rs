@@ -33,6 +33,7 @@ use warplens_machine::Profile;
 
 pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
+pub use execute::DEFAULT_ARGUMENT;
 use facts::{Launch, SourceFacts};
 pub use lanes::{LaneRequest, lane_requests};
 
