@@ -236,6 +236,7 @@ fn no_estimate() -> wire::Estimate {
         cycles: None,
         time_ms: None,
         time_formula: None,
+        time_formula_from: BTreeMap::new(),
         unknowns: Vec::new(),
         cycles_function: None,
         bottleneck: None,

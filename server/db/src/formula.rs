@@ -28,6 +28,8 @@ pub(crate) struct Term {
 pub(crate) struct Formula {
     /// The constant last, the others by what they are at the largest sample.
     pub terms: Vec<Term>,
+    /// The least values of the unknowns that it was made from.
+    pub from: Vec<f64>,
 }
 
 /// A figure where the unknowns have these values.
@@ -44,8 +46,24 @@ fn product(at: &[f64], powers: &[u8]) -> f64 {
 }
 
 impl Formula {
-    /// The formula of a figure: made from `samples`, held against `others`.
-    pub(crate) fn of(samples: &[Sample], others: &[Sample]) -> Option<Formula> {
+    /// The formula of a figure: made from `samples`, held against `others`. Where the first sample, the smallest, is too small for
+    /// what holds of large ones, it is made from the others, in which unknowns are `raised` by that at least.
+    pub(crate) fn of(samples: &[Sample], others: &[Sample], raised: f64) -> Option<Formula> {
+        let large = || match (samples, others) {
+            ([base, rest @ ..], others) if rest.len() > 1 => {
+                let formula = Formula::fits(rest, others)?;
+                // One unknown was raised in each of the rest, the others were not.
+                Some(Formula {
+                    from: base.at.iter().map(|at| at * raised).collect(),
+                    ..formula
+                })
+            }
+            _ => None,
+        };
+        Formula::fits(samples, others).or_else(large)
+    }
+
+    fn fits(samples: &[Sample], others: &[Sample]) -> Option<Formula> {
         let unknowns = samples.first()?.at.len();
         let monomials = monomials(unknowns);
         let most = MOST_TERMS.min(samples.len() + others.len() - 1);
@@ -237,8 +255,13 @@ fn fitted(samples: &[Sample], powers: &[&Vec<u8>]) -> Option<Formula> {
         factor: matrix[at][count] / matrix[at][at] / scale[at],
         powers: (*powers).clone(),
     });
+    let least = |unknown: usize| {
+        let values = samples.iter().map(|sample| sample.at[unknown]);
+        values.fold(f64::INFINITY, f64::min)
+    };
     let formula = Formula {
         terms: terms.collect(),
+        from: (0..samples.first()?.at.len()).map(least).collect(),
     };
     let sound = |term: &Term| term.factor.is_finite() && term.factor > 0.0;
     formula.terms.iter().all(sound).then_some(formula)
@@ -260,7 +283,7 @@ mod tests {
     fn a_line_is_found_and_printed_with_units() {
         let time = |at: &[f64]| 1.23e-8 * at[0] + 2.1e-3;
         let made = samples(&[&[1e6], &[2e6], &[4e6]], &time);
-        let formula = Formula::of(&made, &samples(&[&[1.6e7]], &time)).expect("a line");
+        let formula = Formula::of(&made, &samples(&[&[1.6e7]], &time), 2.0).expect("a line");
         let names = ["n".to_owned()];
         assert_eq!(formula.time(&names), "12.3 ps × n + 2.10 µs");
         assert!((formula.value(&[5e7]) - time(&[5e7])).abs() < 1e-9);
@@ -279,7 +302,7 @@ mod tests {
         ];
         let made = samples(&points, &count);
         let others = samples(&[&[512.0, 1024.0]], &count);
-        let formula = Formula::of(&made, &others).expect("a sum of products");
+        let formula = Formula::of(&made, &others, 2.0).expect("a sum of products");
         let names = ["m".to_owned(), "n".to_owned()];
         assert_eq!(formula.count(&names), "2*m*n + m²");
     }
@@ -288,6 +311,6 @@ mod tests {
     fn what_is_no_such_sum_has_no_formula() {
         let steps = |at: &[f64]| if at[0] < 3e6 { 1.0 } else { at[0].sqrt() };
         let made = samples(&[&[1e6], &[2e6], &[4e6]], &steps);
-        assert_eq!(Formula::of(&made, &samples(&[&[1.6e7]], &steps)), None);
+        assert_eq!(Formula::of(&made, &samples(&[&[1.6e7]], &steps), 2.0), None);
     }
 }

@@ -609,6 +609,9 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         cycles: estimate.cycles,
         time_ms: estimate.time_ms,
         time_formula: open.and_then(|open| open.formula.clone()),
+        time_formula_from: open
+            .map(|open| open.from.iter().cloned().collect())
+            .unwrap_or_default(),
         unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),
         cycles_function: cycles_function.filter(|_| open.is_none()),
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),

@@ -19,6 +19,8 @@ use crate::launch::Resolved;
 use crate::lowered::Lowered;
 use crate::size::Size;
 
+/// By this each unknown is raised, once and twice.
+const RAISED: i64 = 4;
 /// A figure depends on a size where that changes it by more.
 const CHANGED: f64 = 0.002;
 /// More unknowns than this make no formula that helps anybody.
@@ -310,6 +312,7 @@ impl KernelAnalysis {
             let auto = made.get(&ModelId::Auto);
             let open = auto.and_then(|of| of.open.clone()).map(|open| OpenTime {
                 formula: None,
+                from: Vec::new(),
                 ..open
             });
             made.insert(
@@ -410,18 +413,18 @@ impl Sampler<'_> {
     fn all(&mut self) -> BTreeMap<ModelId, Depends> {
         let count = self.analysis.sizes.unknowns.len();
         let ones = vec![1; count];
-        // Each unknown doubled alone says whether it matters.
-        let doubled: Vec<Option<usize>> = (0..count)
+        // Each unknown raised alone says whether it matters.
+        let raised: Vec<Option<usize>> = (0..count)
             .map(|at| {
                 let mut times = ones.clone();
-                times[at] = 2;
+                times[at] = RAISED;
                 self.at(&times)
             })
             .collect();
         let matter = |of: &Sampler<'_>, differs: &dyn Fn(&Sampled, &Sampled) -> bool| {
             let all = 0..count;
             all.filter(|&at| {
-                doubled[at].is_none_or(|sample| differs(&of.samples[0], &of.samples[sample]))
+                raised[at].is_none_or(|sample| differs(&of.samples[0], &of.samples[sample]))
             })
             .collect::<Vec<usize>>()
         };
@@ -456,6 +459,7 @@ impl Sampler<'_> {
                 Formula::of(
                     &self.figures(&of, made, &figure)?,
                     &self.figures(&of, others, &figure)?,
+                    RAISED as f64,
                 )
             });
             let first = self.samples[0].estimates.get(&model);
@@ -466,6 +470,10 @@ impl Sampler<'_> {
                 of.and_then(|estimate| estimate.bottleneck) == first
             });
             let names = self.analysis.sizes.names(&of);
+            let from = formula.as_ref().map(|formula| {
+                let least = formula.from.iter().map(|least| *least as i64);
+                names.iter().cloned().zip(least).collect()
+            });
             let formula = formula.map(|formula| formula.time(&names));
             found.insert(
                 model,
@@ -473,6 +481,7 @@ impl Sampler<'_> {
                     open: Some(OpenTime {
                         unknowns: names,
                         formula,
+                        from: from.unwrap_or_default(),
                     }),
                     one_bottleneck,
                 },
@@ -497,15 +506,17 @@ impl Sampler<'_> {
         };
         let mut made = vec![vec![1; count]];
         for (number, &one) in of.iter().enumerate() {
-            made.push(at(&[(one, 2)]));
-            made.push(at(&[(one, 4)]));
+            made.push(at(&[(one, RAISED)]));
+            made.push(at(&[(one, RAISED * RAISED)]));
             made.extend(
                 of[..number]
                     .iter()
-                    .map(|&other| at(&[(one, 2), (other, 2)])),
+                    .map(|&other| at(&[(one, RAISED), (other, RAISED)])),
             );
         }
-        let far: Vec<(usize, i64)> = of.iter().map(|&one| (one, 6)).collect();
+        // Products of unknowns stay within what an `int` counts.
+        let by = [64, 8, 4][of.len().clamp(1, 3) - 1];
+        let far: Vec<(usize, i64)> = of.iter().map(|&one| (one, by)).collect();
         let made: Option<Vec<usize>> = made.iter().map(|times| self.at(times)).collect();
         Some((made?, vec![self.at(&at(&far))?]))
     }
@@ -562,6 +573,7 @@ impl Sampler<'_> {
                 Formula::of(
                     &self.figures(&of, &made, &figure)?,
                     &self.figures(&of, &others, &figure)?,
+                    RAISED as f64,
                 )
             });
             let names = self.analysis.sizes.names(&of);

@@ -355,6 +355,8 @@ pub struct Estimate {
     /// The time by the unknowns, with units: `0.0123 ns × n + 2.1 µs`. Null where it is a number, and where no short sum of products
     /// gives it.
     pub time_formula: Option<String>,
+    /// The least values of the unknowns for which `time_formula` was found to hold: they fill the GPU.
+    pub time_formula_from: BTreeMap<String, i64>,
     /// Sizes that nothing gives and that the time depends on: integer parameters, and extents of the grid.
     pub unknowns: Vec<String>,
     pub cycles_function: Option<String>,

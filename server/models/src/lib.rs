@@ -161,6 +161,8 @@ pub struct OpenTime {
     pub unknowns: Vec<String>,
     /// The time in these, with units: `0.0123 ns × n + 2.1 µs`; `None` where no short sum gives it.
     pub formula: Option<String>,
+    /// The least values for which the formula was found to hold: they fill the GPU.
+    pub from: Vec<(String, i64)>,
 }
 
 /// What a model answers.
