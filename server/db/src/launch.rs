@@ -124,7 +124,11 @@ impl Given {
                     dynamic_shared_bytes: site.dynamic_shared_bytes,
                     args,
                 },
-                Source::LaunchSite,
+                if site.of_run {
+                    Source::Run
+                } else {
+                    Source::LaunchSite
+                },
             ));
             let before = |(values, _): &(LaunchValues, Source)| {
                 values.grid.is_some() || values.global.is_some()
@@ -215,7 +219,7 @@ impl Given {
             self.block,
             Some((
                 _,
-                Source::Directive | Source::Attribute | Source::LaunchSite
+                Source::Directive | Source::Attribute | Source::LaunchSite | Source::Run
             ))
         )
     }

@@ -143,6 +143,8 @@ pub struct Overrides {
     pub estimated_only: bool,
     /// No findings but about launches that cannot happen.
     pub unadvised: bool,
+    /// `--run`: the arguments that the program around the kernels is started with.
+    pub run: Option<Arc<Vec<String>>>,
 }
 
 /// Which launches of a kernel that is launched in several ways are looked at.

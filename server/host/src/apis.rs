@@ -195,6 +195,14 @@ impl Host<'_> {
             Some([x?, y?, z?]).filter(|_| !beside)
         };
         let follows = if beside { None } else { follows(config) };
+        let (of_run, count) = match &self.running {
+            Some(running) => (true, (running.doubtful == 0).then_some(running.times)),
+            None => (false, None),
+        };
+        let extents: Vec<Option<u64>> = match of_run {
+            true => config.arguments.iter().map(|value| self.bytes_behind(value)).collect(),
+            false => Vec::new(),
+        };
         for kernel in kernels {
             self.sites.push(Met {
                 site: LaunchSite {
@@ -215,6 +223,9 @@ impl Host<'_> {
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
                     memory: memory.clone(),
+                    extents: extents.clone(),
+                    count,
+                    of_run,
                 },
                 beside,
             });

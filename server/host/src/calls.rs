@@ -10,7 +10,7 @@ use warplens_syntax::{Field, Kind, Node, is_identifier};
 use super::evaluate::name_of_function;
 use super::index::plain;
 use super::parameters::{parameter_list, template_of};
-use super::state::{DEEPEST, Frame, Host};
+use super::state::{Frame, Host};
 use super::value::{Lambda, Place, Scope, Value, library};
 use super::walk::{parts, text};
 use warplens_hir::Source;
@@ -21,6 +21,8 @@ use warplens_ir::{Bindings, Bound};
 
 /// Calls nest this deep at most.
 const DEEPEST_CALLS: usize = 7;
+/// The same in a run.
+const DEEPEST_CALLS_OF_RUN: usize = 24;
 
 /// An argument of a call.
 pub(super) struct Argument<'t> {
@@ -68,6 +70,13 @@ impl Host<'_> {
             self.statement(body, source);
         }
         self.frames.pop();
+    }
+
+    fn deepest_calls(&self) -> usize {
+        match self.running {
+            Some(_) => DEEPEST_CALLS_OF_RUN,
+            None => DEEPEST_CALLS,
+        }
     }
 
     pub(super) fn frame(
@@ -168,6 +177,12 @@ impl Host<'_> {
             self.forget_arguments(&named.name, &arguments, source);
             return Value::Unknown;
         }
+        if let Some(value) = self.reading_call(&named.name, &arguments) {
+            return value;
+        }
+        if let Some(value) = self.toolkit_call(&named.name, &arguments, source) {
+            return value;
+        }
         if let Some(value) = self.text_call(&named.name, &arguments, source) {
             return value;
         }
@@ -222,6 +237,10 @@ impl Host<'_> {
                 }
                 (_, value) => value,
             };
+        }
+        if self.succeeds(&named.name) {
+            self.forget_arguments(&named.name, arguments, source);
+            return Value::int(0);
         }
         let value = self.constant(node, source);
         self.forget_arguments(&named.name, arguments, source);
@@ -476,7 +495,7 @@ impl Host<'_> {
     ) -> Value {
         let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
         let active = self.frames.iter().any(|frame| frame.identity == identity);
-        if active || self.frames.len() >= DEEPEST_CALLS || self.depth > DEEPEST || self.is_spent() {
+        if active || self.frames.len() >= self.deepest_calls() || self.is_too_deep() || self.is_spent() {
             self.forget_globals();
             if let Some(this) = this {
                 self.forget(this.slot);
@@ -578,7 +597,7 @@ impl Host<'_> {
     ) -> Option<Value> {
         let identity = (Arc::as_ptr(&lambda.text) as usize, lambda.range.start);
         if self.frames.iter().any(|frame| frame.identity == identity)
-            || self.frames.len() >= DEEPEST_CALLS + 2
+            || self.frames.len() >= self.deepest_calls() + 2
         {
             return None;
         }

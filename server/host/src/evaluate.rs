@@ -9,8 +9,9 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
+use super::command_line::moved;
 use super::index::plain;
-use super::state::{DEEPEST, Host};
+use super::state::Host;
 use super::texts::{joined, spelled};
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
 use super::walk::{parts, text};
@@ -22,7 +23,7 @@ use warplens_ir::{AddressSpace, Type};
 impl Host<'_> {
     /// The value of an expression; its effects happen.
     pub(super) fn eval(&mut self, node: Node, source: Source) -> Value {
-        if self.depth > DEEPEST {
+        if self.is_too_deep() {
             self.forget_everything();
             return Value::Unknown;
         }
@@ -166,7 +167,12 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let before = self.read(&place);
-                let after = binary(operator, &before, &Value::int(1));
+                let after = match &before {
+                    Value::Address(_) | Value::Text(_) if self.running.is_some() => {
+                        pointer_moved(&before, operator, &Value::int(1))
+                    }
+                    before => binary(operator, before, &Value::int(1)),
+                };
                 self.write(&place, after.clone());
                 if postfix { before } else { after }
             }
@@ -337,6 +343,9 @@ impl Host<'_> {
         if let Some(kernel) = self.kernel_named(node, source) {
             return kernel;
         }
+        if let Some(value) = self.library_name(name) {
+            return value;
+        }
         self.constant(node, source)
     }
 
@@ -463,6 +472,11 @@ impl Host<'_> {
                 };
                 match (&a, operator) {
                     // A pointer moves within its array.
+                    (Value::Address(_) | Value::Text(_), Op::Add | Op::Subtract)
+                        if self.running.is_some() && matches!(b, Value::Int(_, 32.., _)) =>
+                    {
+                        pointer_moved(&a, operator, &b)
+                    }
                     (Value::Address(_), Op::Add | Op::Subtract) if b != Value::int(0) => {
                         Value::Unknown
                     }
@@ -607,8 +621,16 @@ impl Host<'_> {
                 Some(Kind::InitializerList) => Value::list(values),
                 _ => Value::Unknown,
             };
+            let bytes = node
+                .field(Field::Declarator)
+                .and_then(|extents| extents.field(Field::Length))
+                .filter(|_| self.running.is_some())
+                .and_then(|length| self.eval(length, source).as_int())
+                .and_then(|length| u64::try_from(length).ok()?.checked_mul(ty.size()));
             let ty = Type::Array(Arc::new(ty), None);
-            return Value::Address(self.temporary(ty, value));
+            let place = self.temporary(ty, value);
+            self.slots[place.slot].bytes = bytes;
+            return Value::Address(place);
         }
         let place = self.temporary(ty, Value::Unknown);
         let value = self.constructed(&class, values, false, place.slot, source);
@@ -620,7 +642,7 @@ impl Host<'_> {
 
     /// Where the value of an expression is kept.
     pub(super) fn place(&mut self, node: Node, source: Source) -> Option<Place> {
-        if self.depth > DEEPEST || self.spent() {
+        if self.is_too_deep() || self.spent() {
             return None;
         }
         self.depth += 1;
@@ -668,19 +690,20 @@ impl Host<'_> {
                 };
                 let index = self.eval(index, source).as_int();
                 let index = index.and_then(|index| usize::try_from(index).ok());
-                let mut place = match self.place(argument, source) {
+                let (mut place, pointed_at) = match self.place(argument, source) {
                     Some(place) => match self.read(&place) {
-                        Value::Address(pointed) => pointed,
-                        _ => place,
+                        Value::Address(pointed) => (pointed, true),
+                        _ => (place, false),
                     },
                     None => match self.eval(argument, source) {
-                        Value::Address(place) => place,
+                        Value::Address(place) => (place, true),
                         _ => return None,
                     },
                 };
                 let pointed = self.read(&place);
                 let scalar = matches!(pointed, Value::Int(..) | Value::Float(..) | Value::Dims(_));
-                if scalar && !self.slots[place.slot].decays {
+                let behind = pointed_at && !place.path.is_empty() && self.running.is_some();
+                if scalar && !behind && !self.slots[place.slot].decays {
                     // A pointer to one variable, or an object's own operator.
                     return match pointed {
                         Value::Dims(_) => {
@@ -689,6 +712,15 @@ impl Host<'_> {
                         }
                         _ => (index == Some(0)).then_some(place),
                     };
+                }
+                if self.running.is_some()
+                    && let Some(Step::Index(Some(first))) = place.path.last_mut()
+                    && pointed_at
+                    && !matches!(pointed, Value::Array(_) | Value::Record(_))
+                {
+                    // Counted from an element behind the first.
+                    *first += index?;
+                    return Some(place);
                 }
                 place.path.push(Step::Index(index));
                 Some(place)
@@ -802,6 +834,23 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// A pointer that many elements on, or back.
+fn pointer_moved(pointer: &Value, operator: Op, by: &Value) -> Value {
+    let by = by.as_int().and_then(|by| match operator {
+        Op::Add => Some(by),
+        _ => by.checked_neg(),
+    });
+    let moved = match (pointer, by) {
+        (Value::Address(place), Some(by)) => moved(place, by).map(Value::Address),
+        (Value::Text(text), Some(by)) => usize::try_from(by)
+            .ok()
+            .and_then(|by| text.get(by..))
+            .map(|rest| Value::Text(rest.into())),
+        _ => None,
+    };
+    moved.unwrap_or(Value::Unknown)
 }
 
 /// `{.x = 1}`.

@@ -11,6 +11,7 @@
 mod apis;
 mod builds;
 mod calls;
+mod command_line;
 mod evaluate;
 mod handles;
 mod index;
@@ -18,8 +19,10 @@ mod linked;
 mod memory;
 mod objects;
 mod parameters;
+mod running;
 mod state;
 mod texts;
+mod toolkit;
 mod unread;
 mod value;
 mod walk;
@@ -27,6 +30,7 @@ mod walk;
 pub use builds::{Build, builds, may_build};
 pub use index::WORDS as LAUNCH_WORDS;
 pub use memory::{HostMemory, HostMemoryKind};
+pub use running::{Device, Run, run};
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -70,6 +74,12 @@ pub struct LaunchSite {
     pub argument_types: Vec<Option<Type>>,
     /// What the host does with the memory of the arguments.
     pub memory: Vec<HostMemory>,
+    /// Bytes of the memory that an argument points to, by position.
+    pub extents: Vec<Option<u64>>,
+    /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
+    pub count: Option<u64>,
+    /// A run of the program makes it, with these values.
+    pub of_run: bool,
 }
 
 /// The blocks of a launch along one axis.
@@ -127,6 +137,9 @@ impl LaunchSite {
             template_args: Vec::new(),
             argument_types: Vec::new(),
             memory: Vec::new(),
+            extents: Vec::new(),
+            count: None,
+            of_run: false,
         }
     }
 

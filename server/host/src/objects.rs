@@ -60,6 +60,17 @@ impl<'p> Host<'p> {
                 .unwrap_or_default(),
             _ => String::new(),
         };
+        if let Value::Text(known) = &value
+            && let Some(value) = self.text_method(known, &named.name, arguments)
+        {
+            return value;
+        }
+        if self.running.is_some()
+            && let Some(place) = &place
+            && let Some(value) = self.container_call(place, &value, &named.name, arguments)
+        {
+            return value;
+        }
         if let Some(place) = &place {
             match (&value, named.name.as_str(), arguments) {
                 (Value::Array(values), "size", []) => {

@@ -7,6 +7,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
 use super::index::{Index, is_changed};
 use super::linked::Linked;
+use super::running::Running;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -24,6 +25,8 @@ const MOST_OF_ROOT: u32 = 100_000;
 const MOST_OF_REST: u32 = 4_000;
 /// Statements, expressions and calls nest this deep at most.
 pub(super) const DEEPEST: u32 = 120;
+/// The same in a run.
+const DEEPEST_OF_RUN: u32 = 400;
 /// Trees deeper than this are not given to the lowering.
 const DEEPEST_LOWERED: u32 = 60;
 
@@ -36,6 +39,8 @@ pub(super) struct Slot {
     pub(super) constant: bool,
     /// Its name is a pointer to its first element.
     pub(super) decays: bool,
+    /// Of memory that a pointer leads to, and of a container: its bytes.
+    pub(super) bytes: Option<u64>,
 }
 
 /// A function being walked.
@@ -67,6 +72,11 @@ pub(super) struct Breakable {
     pub(super) mark: usize,
     pub(super) beside: u32,
     pub(super) states: Vec<Changes>,
+    /// A loop, whose turn began there in the journal.
+    pub(super) is_loop: bool,
+    pub(super) turn: usize,
+    /// The state at each `continue` of the turn.
+    pub(super) continues: Vec<Changes>,
 }
 
 /// Variables with what they hold, where that differs from the state they are compared with.
@@ -114,6 +124,8 @@ pub(super) struct Host<'p> {
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
     /// By a function's node and a variable in it: whether its memory may be paged out.
     pub(super) pageable: FxHashMap<(usize, String), bool>,
+    /// The run that is followed; `None` where the text is walked for every run.
+    pub(super) running: Option<Running>,
 }
 
 impl<'p> Host<'p> {
@@ -151,6 +163,7 @@ impl<'p> Host<'p> {
             handles: None,
             pageable: FxHashMap::default(),
             headers: None,
+            running: None,
         }
     }
 
@@ -192,6 +205,15 @@ impl<'p> Host<'p> {
         self.frames.clear();
     }
 
+    /// True where statements and expressions may not nest any deeper.
+    pub(super) fn is_too_deep(&self) -> bool {
+        let deepest = match self.running {
+            Some(_) => DEEPEST_OF_RUN,
+            None => DEEPEST,
+        };
+        self.depth > deepest
+    }
+
     /// Counts a node; true where there is nothing left to spend.
     pub(super) fn spent(&mut self) -> bool {
         self.work += 1;
@@ -200,6 +222,28 @@ impl<'p> Host<'p> {
 
     pub(super) fn is_spent(&self) -> bool {
         self.work > self.limit
+    }
+
+    /// From now on that many nodes may be read.
+    pub(super) fn limit_to(&mut self, nodes: u32) {
+        self.limit = self.work.saturating_add(nodes);
+    }
+
+    /// Nodes that may still be read.
+    pub(super) fn work_left(&self) -> u32 {
+        self.limit.saturating_sub(self.work)
+    }
+
+    /// What a loop or a `switch` that begins here is left by.
+    pub(super) fn breakable(&self, is_loop: bool) -> Breakable {
+        Breakable {
+            mark: self.mark(),
+            beside: self.beside,
+            states: Vec::new(),
+            is_loop,
+            turn: self.mark(),
+            continues: Vec::new(),
+        }
     }
 
     // ---- variables -----------------------------------------------------------------------------
@@ -211,6 +255,7 @@ impl<'p> Host<'p> {
             value,
             constant,
             decays,
+            bytes: None,
         });
         self.slots.len() - 1
     }
@@ -297,6 +342,29 @@ impl<'p> Host<'p> {
         for slot in slots {
             self.forget(slot);
         }
+    }
+
+    /// The same but for some variables.
+    pub(super) fn forget_touched_but(&mut self, since: usize, kept: &FxHashSet<usize>) {
+        let slots: FxHashSet<usize> = self.touched[since..].iter().copied().collect();
+        for slot in slots.difference(kept) {
+            self.forget(*slot);
+        }
+    }
+
+    /// The variables written since then that hold again what they held before.
+    pub(super) fn unchanged(&mut self, touched: usize, mark: usize) -> FxHashSet<usize> {
+        self.work = self
+            .work
+            .saturating_add((self.journal.len() - mark) as u32 / 8);
+        let mut before: FxHashMap<usize, &Value> = FxHashMap::default();
+        for (slot, old) in self.journal[mark..].iter().rev() {
+            before.insert(*slot, old);
+        }
+        let written = self.touched[touched..].iter().copied();
+        written
+            .filter(|slot| before.get(slot).is_none_or(|old| **old == self.slots[*slot].value))
+            .collect()
     }
 
     /// What differs from the state at the mark.

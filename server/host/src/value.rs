@@ -249,6 +249,14 @@ impl Value {
             (Value::Array(values), Step::Index(Some(at))) => {
                 values.get(*at).cloned().unwrap_or(Value::Unknown)
             }
+            (Value::Text(text), Step::Index(Some(at))) if !text.contains(GAP) => {
+                // The text ends with a character that is 0.
+                match text.as_bytes().get(*at) {
+                    Some(byte) => Value::Int(i64::from(*byte as i8), 8, true),
+                    None if *at == text.len() => Value::Int(0, 8, true),
+                    None => Value::Unknown,
+                }
+            }
             // Some element of a table of kernels.
             (Value::Array(values), Step::Index(None)) => {
                 let mut all = values.iter().cloned();

@@ -4,7 +4,7 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::evaluate::names_fields;
 use super::index::{declared_name, plain};
-use super::state::{Breakable, DEEPEST, Host};
+use super::state::{Breakable, Host};
 use super::value::{MOST_ELEMENTS, Meaning, Place, Step, Value};
 use warplens_hir::HostName;
 use warplens_hir::Source;
@@ -28,7 +28,7 @@ pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
 impl Host<'_> {
     /// Walks a statement; false where nothing after it is come to.
     pub(super) fn statement(&mut self, node: Node, source: Source) -> bool {
-        if self.depth > DEEPEST {
+        if self.is_too_deep() {
             self.forget_everything();
             return true;
         }
@@ -117,8 +117,13 @@ impl Host<'_> {
                 self.broken();
                 false
             }
-            Kind::ContinueStatement
-            | Kind::ThrowStatement
+            Kind::ContinueStatement => {
+                if self.running.is_some() {
+                    self.continued();
+                }
+                false
+            }
+            Kind::ThrowStatement
             | Kind::GotoStatement
             | Kind::CoReturnStatement => false,
             Kind::LabeledStatement => {
@@ -215,6 +220,10 @@ impl Host<'_> {
 
     /// Walks what the program does not come to; its effects are taken back.
     pub(super) fn aside(&mut self, walk: impl FnOnce(&mut Self)) {
+        // A run comes there or it does not.
+        if self.running.is_some() {
+            return;
+        }
         let mark = self.mark();
         self.asides += 1;
         self.beside += 1;
@@ -287,7 +296,7 @@ impl Host<'_> {
     }
 
     /// The value of a condition: `(…)`, or `(int n = f(); n > 0)`.
-    fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
+    pub(super) fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
         if node.kind() == Kind::ConditionClause {
             if let Some(initializer) = node.field(Field::Initializer) {
                 self.statement(initializer, source);
@@ -328,12 +337,14 @@ impl Host<'_> {
             }
             None => {
                 let mark = self.mark();
+                self.doubt(1);
                 self.suppose(condition, true, false, source);
                 let first = then(self);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
                 self.suppose(condition, false, false, source);
                 let second = otherwise(self);
+                self.doubt(-1);
                 if !first {
                     return second;
                 }
@@ -346,6 +357,13 @@ impl Host<'_> {
                 }
                 true
             }
+        }
+    }
+
+    /// A condition that is not known decides whether a run comes to what is walked now.
+    fn doubt(&mut self, by: i32) {
+        if let Some(running) = &mut self.running {
+            running.doubtful = running.doubtful.saturating_add_signed(by);
         }
     }
 
@@ -431,6 +449,9 @@ impl Host<'_> {
         body: Option<Node>,
         source: Source,
     ) -> bool {
+        if self.running.is_some() {
+            return self.run_loop(condition, update, body, source, false);
+        }
         let value = match condition {
             Some(condition) => self.condition(condition, source),
             None => Some(true),
@@ -447,12 +468,8 @@ impl Host<'_> {
             return true;
         }
         let touched = self.touched_mark();
-        let mark = self.mark();
-        self.breakables.push(Breakable {
-            mark,
-            beside: self.beside,
-            states: Vec::new(),
-        });
+        let breakable = self.breakable(true);
+        self.breakables.push(breakable);
         let (asides, met) = (self.asides, self.sites.len());
         let goes_on = body.is_none_or(|body| self.statement(body, source));
         if let Some(update) = update {
@@ -489,13 +506,12 @@ impl Host<'_> {
     }
 
     fn do_loop(&mut self, body: Option<Node>, condition: Option<Node>, source: Source) -> bool {
+        if self.running.is_some() {
+            return self.run_loop(condition, None, body, source, true);
+        }
         let touched = self.touched_mark();
-        let mark = self.mark();
-        self.breakables.push(Breakable {
-            mark,
-            beside: self.beside,
-            states: Vec::new(),
-        });
+        let breakable = self.breakable(true);
+        self.breakables.push(breakable);
         let goes_on = body.is_none_or(|body| self.statement(body, source));
         let again = condition.and_then(|condition| self.condition(condition, source));
         let breaks = self
@@ -518,6 +534,7 @@ impl Host<'_> {
         let field = |name: Field| node.field(name);
         let touched = self.touched_mark();
         let range = field(Field::Right).map_or(Value::Unknown, |right| self.eval(right, source));
+        let mut element = None;
         if let Some(declarator) = field(Field::Declarator) {
             let name = declared_name(declarator);
             let first = match &range {
@@ -528,12 +545,19 @@ impl Host<'_> {
             let ty = self.declared_type(field(Field::Type), declarator, source);
             let slot = self.slot(ty, first, false);
             self.bind(text(name, source), Meaning::Slot(slot));
+            element = Some(slot);
         }
-        self.breakables.push(Breakable {
-            mark: self.mark(),
-            beside: self.beside,
-            states: Vec::new(),
-        });
+        let values = match &range {
+            Value::Address(place) => self.read(place),
+            value => value.clone(),
+        };
+        if let (Some(_), Value::Array(values), Some(body)) =
+            (&self.running, &values, field(Field::Body))
+        {
+            return self.run_over(values, element, body, source);
+        }
+        let breakable = self.breakable(true);
+        self.breakables.push(breakable);
         if let Some(body) = field(Field::Body) {
             self.statement(body, source);
         }
@@ -597,11 +621,8 @@ impl Host<'_> {
                 } else if let (Some(place), None, None) = (&variable, &labels[at], chosen) {
                     host.forget(place.slot);
                 }
-                host.breakables.push(Breakable {
-                    mark,
-                    beside: host.beside,
-                    states: Vec::new(),
-                });
+                let breakable = host.breakable(false);
+                host.breakables.push(Breakable { mark, ..breakable });
                 let goes_on = cases[at..].iter().all(|case| host.case_body(*case, source));
                 let mut states = host
                     .breakables
@@ -813,7 +834,12 @@ impl Host<'_> {
             {
                 value = values[0].clone();
             }
+            let mut count = None;
             if container && value_node.kind() == Kind::ArgumentList {
+                // The number of elements, or an iterator.
+                if let Value::Array(values) = &value {
+                    count = values.first().filter(|first| first.as_int().is_some()).cloned();
+                }
                 value = Value::Unknown;
             }
             if array && let Value::Array(values) = &value {
@@ -830,6 +856,9 @@ impl Host<'_> {
             }
             let slot = self.slot(ty, value, false);
             self.slots[slot].decays = array;
+            if let Some(count) = count {
+                self.resize(slot, &count);
+            }
             return Some(slot);
         }
         let slot = self.slot(ty.clone(), Value::Unknown, false);

@@ -64,6 +64,8 @@ pub enum Source {
     Attribute,
     /// The launch in the source.
     LaunchSite,
+    /// A run of the host program with its arguments.
+    Run,
     /// Editor settings.
     Settings,
     /// `warplens.toml`.
@@ -83,6 +85,7 @@ impl Source {
             Source::Directive => "directive",
             Source::Attribute => "attribute",
             Source::LaunchSite => "launch-site",
+            Source::Run => "run",
             Source::Settings => "settings",
             Source::Config => "config",
             Source::Guard => "guard",

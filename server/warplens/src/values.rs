@@ -1,5 +1,7 @@
 //! Values as they are written on the command line.
 
+use std::sync::Arc;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warplens_db::settings::{Amount, Settings};
 use warplens_models::ModelId;
@@ -27,6 +29,11 @@ pub fn models() -> impl TypedValueParser<Value = Models> {
 fn of_models() -> impl Iterator<Item = PossibleValue> {
     let models = ModelId::ALL.into_iter();
     models.map(|model| PossibleValue::new(model.name()).help(model.summary()))
+}
+
+/// `"ARGS"`: the arguments of a program as a shell would split them.
+pub fn run(text: &str) -> Arc<Vec<String>> {
+    Arc::new(warplens_base::split_command(text))
 }
 
 /// `X[,Y[,Z]]`: one to three integers above zero, separated by commas or `x`.

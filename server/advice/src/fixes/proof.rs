@@ -142,7 +142,7 @@ impl Proof {
 pub(crate) fn one_launch(request: &Request<'_>, kernel: &Kernel<'_>) -> bool {
     let said = matches!(
         kernel.facts.launch.block_source,
-        Source::Directive | Source::Attribute | Source::LaunchSite
+        Source::Directive | Source::Attribute | Source::LaunchSite | Source::Run
     );
     said && request.code().launches_written(&kernel.facts.name) <= 1
 }

@@ -121,7 +121,7 @@ pub(crate) fn host_program(db: &dyn Db, of: File, how: ReadAs) -> Arc<HostProgra
 }
 
 /// The kernels of a text and of its headers, each with its file.
-fn kernels_of(contents: &Contents, program: &Program) -> Vec<(Arc<Path>, String)> {
+pub(crate) fn kernels_of(contents: &Contents, program: &Program) -> Vec<(Arc<Path>, String)> {
     let mut found = Vec::new();
     let headers = flatten(&program.text.includes);
     let of_headers = headers

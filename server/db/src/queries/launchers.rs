@@ -26,7 +26,8 @@ use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
-use crate::{Cancel, Engine};
+use crate::queries::runs::{ProgramRun, program_run, programs_near};
+use crate::{Cancel, Engine, Overrides};
 
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
@@ -197,6 +198,58 @@ impl Engine {
         (!cancel.is_cancelled()).then_some(all)
     }
 
+    /// In the place of these, the launches that a run of the program makes, where it is told how it is run.
+    pub(crate) fn launches_of_run(
+        &self,
+        kernels: &[Called],
+        mut launches: Vec<KernelLaunches>,
+        path: &Path,
+        how: &ReadAs,
+        overrides: &Overrides,
+    ) -> Vec<KernelLaunches> {
+        let Some(arguments) = &overrides.run else {
+            return launches;
+        };
+        if path.as_os_str().is_empty() {
+            return launches;
+        }
+        let own = absolute(path);
+        let runs: Vec<(PathBuf, Arc<ProgramRun>)> = self.project().look().ask(|db| {
+            let programs = programs_near(db, &own).into_iter();
+            let runs = programs.filter_map(|main| {
+                let run = program_run(db, file(db, &main), how.clone(), Arc::clone(arguments))?;
+                Some((main, run))
+            });
+            runs.collect()
+        });
+        for (kernel, launches) in kernels.iter().zip(&mut launches) {
+            let mut sites = Vec::new();
+            let mut read = BTreeSet::new();
+            for (main, run) in &runs {
+                let other = |(path, name): &(Arc<Path>, String)| *name == kernel.name && **path != *own;
+                if !run.read.contains(&own) && run.kernels.iter().any(other) {
+                    continue;
+                }
+                for site in &run.sites {
+                    if kernel.is_by(site) && kernel.is_of(main, site) {
+                        add_variant(&mut sites, site, *main == own);
+                    }
+                }
+                read.extend(run.read.iter().cloned());
+            }
+            if sites.is_empty() {
+                continue;
+            }
+            let near = NearLaunches {
+                sites: sites.iter().map(|(site, _)| site.clone()).collect(),
+                read,
+            };
+            launches.sites = sites;
+            launches.near = Some(Arc::new(near));
+        }
+        launches
+    }
+
     /// The launches that come about where other files call this one's functions, which launch blocks that only their callers
     /// decide.
     pub(crate) fn launches_by_callers(
@@ -241,7 +294,7 @@ impl Engine {
                 let read: Vec<u64> = headers.iter().map(|header| header.hash).collect();
                 let key = hash(&[&main.launching(), &launchers, &text.hash, &read]);
                 let sites = contents.called.get_or(key, || {
-                    let program = contents.program_with(&text, &headers, Some(&main.text));
+                    let program = contents.program_with(&text, &headers, std::slice::from_ref(&main.text));
                     let (text, items) = (&program.text, &program.items);
                     let sites = launch_sites_through(text, items, &program.unit, &launchers);
                     sites.iter().map(LaunchSite::without_classes).collect()
@@ -280,7 +333,7 @@ mod tests {
 
     use super::*;
     use crate::settings::Settings;
-    use crate::{Document, Overrides, Project};
+    use crate::{Document, Project};
 
     const KERNEL: &str = "/p/k.cu";
     const HOST: &str = "/p/host.cu";

@@ -13,6 +13,7 @@
 //! | [`launches`] | a program | what launches changed; kernels count by their names |
 //! | [`hosts`] `host_program` | a file | it or a file that it reads changed |
 //! | [`launchers`] `near_launches` | a kernel's head, its file's path | a host program near it changed |
+//! | [`runs`] `program_run` | a file with `main`, its arguments | it or a file that it is made of changed |
 //! | [`parts`] | all of these | one of them changed |
 //! | [`variants`] `kernel_results` | a kernel under each launch that is looked at | it is asked |
 //! | [`kernels`] `lowered` | a kernel's text, its unit | either changed |
@@ -38,6 +39,7 @@ pub(crate) mod launchers;
 pub(crate) mod launches;
 pub(crate) mod near;
 pub(crate) mod parts;
+pub(crate) mod runs;
 pub(crate) mod translation;
 pub(crate) mod units;
 pub(crate) mod variants;

@@ -17,15 +17,15 @@ use crate::program::{Program, is_device};
 
 impl Contents {
     pub(crate) fn program(&self, text: &Arc<Expanded>, headers: &[Arc<Expanded>]) -> Program {
-        self.program_with(text, headers, None)
+        self.program_with(text, headers, &[])
     }
 
-    /// The same with another source file whose host functions it may call.
+    /// The same with other source files whose host functions it may call.
     pub(crate) fn program_with(
         &self,
         text: &Arc<Expanded>,
         headers: &[Arc<Expanded>],
-        linked: Option<&Arc<Expanded>>,
+        linked: &[Arc<Expanded>],
     ) -> Program {
         let language = text.language;
         let mut key = hash(&[&language]);
@@ -52,7 +52,7 @@ impl Contents {
                 earlier = Some(unit);
             }
         }
-        if let Some(linked) = linked {
+        for linked in linked {
             key = hash(&[&key, &linked.hash, &"linked"]);
             let unit = self.units.get_or(key, || {
                 Unit::new(linked, &self.items(linked), earlier.clone(), true)

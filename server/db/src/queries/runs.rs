@@ -1,0 +1,229 @@
+//! Query family: what a program launches where it is started with some arguments.
+//!
+//! In: the file with `main`, the arguments, how files are read, the GPU. Out: [`ProgramRun`]: launches in the order in which the program
+//! makes them. What holds: the files that it is linked with are those near it that define what it calls; nothing is executed.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "a query owns what it is asked under"
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use warplens_hir::ItemKind;
+use warplens_host::{Device, LaunchSite, Run, run};
+use warplens_machine::Profile;
+use warplens_syntax::{Expanded, words_in};
+
+use crate::contents::Contents;
+use crate::database::{Db, File, file, text, unless_it_panics, world};
+use crate::look::Look;
+use crate::queries::expansion::flatten;
+use crate::queries::hosts::{ReadAs, kernels_of};
+use crate::queries::near::{self, Kinds};
+
+/// Files with `main` near a kernel's own that are looked at.
+const MOST_PROGRAMS: usize = 8;
+/// Times that files are looked for which define what those before call.
+const MOST_LOOKS: usize = 3;
+/// Files that one program is linked with.
+const MOST_LINKED: usize = 16;
+
+/// What one run of a program launches.
+#[derive(Debug, Default)]
+pub(crate) struct ProgramRun {
+    /// In the order in which the program makes them.
+    pub(crate) sites: Vec<LaunchSite>,
+    /// The kernels that the program defines, and where.
+    pub(crate) kernels: Vec<(Arc<Path>, String)>,
+    /// All files that it was made of.
+    pub(crate) read: BTreeSet<PathBuf>,
+}
+
+/// What a program launches; nothing where the file has no `main`.
+#[salsa::tracked(returns(clone), no_eq, lru = 256)]
+pub(crate) fn program_run(
+    db: &dyn Db,
+    of: File,
+    how: ReadAs,
+    started: Arc<Vec<String>>,
+) -> Option<Arc<ProgramRun>> {
+    let source = text(db, of)?;
+    if !words_in(&source.text).any(|word| word == "main") {
+        return None;
+    }
+    let found = unless_it_panics(|| {
+        let look = Look::inside(db);
+        let contents = &look.stores.contents;
+        let main = look.alone(&source, how.settings(), how.profile());
+        let linked = linked_with(&look, contents, &main, &how);
+        let mut headers: Vec<Arc<Expanded>> = Vec::new();
+        for text in linked.iter().chain([&main]) {
+            for header in flatten(&text.includes) {
+                if !headers.iter().any(|known| known.path == header.path) {
+                    headers.push(header);
+                }
+            }
+        }
+        let program = contents.program_with(&main, &headers, &linked);
+        let start = Run {
+            name: "./main".to_owned(),
+            arguments: started.to_vec(),
+            device: Some(device(how.profile())),
+        };
+        let sites = run(&program.text, &program.items, &program.unit, &start)?;
+        let mut read = BTreeSet::from([of.path(db).clone()]);
+        let mut kernels = kernels_of(contents, &program);
+        for text in linked.iter().chain([&main]) {
+            read.insert(text.path.to_path_buf());
+            read.extend(text.versions.iter().map(|(path, _)| path.clone()));
+        }
+        for text in &linked {
+            for item in contents.items(text).iter() {
+                if let ItemKind::Kernel(name) = &item.kind {
+                    kernels.push((Arc::clone(&text.path), name.clone()));
+                }
+            }
+        }
+        Some(Arc::new(ProgramRun {
+            sites: sites.iter().map(LaunchSite::without_classes).collect(),
+            kernels,
+            read,
+        }))
+    });
+    found.flatten()
+}
+
+/// The source files near a program's that define what it calls and does not define.
+fn linked_with(
+    look: &Look,
+    contents: &Contents,
+    main: &Arc<Expanded>,
+    how: &ReadAs,
+) -> Vec<Arc<Expanded>> {
+    let mut linked: Vec<Arc<Expanded>> = Vec::new();
+    let mut open = vec![Arc::clone(main)];
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for _ in 0..MOST_LOOKS {
+        let mut wanted: BTreeSet<String> = BTreeSet::new();
+        for text in &open {
+            let headers = flatten(&text.includes);
+            let mut defined: BTreeSet<String> = BTreeSet::new();
+            for one in headers.iter().chain([text]) {
+                for item in contents.items(one).iter() {
+                    match &item.kind {
+                        ItemKind::Function(name) | ItemKind::Kernel(name) => {
+                            defined.insert(name.clone());
+                        }
+                        ItemKind::Declaration => {}
+                    }
+                }
+            }
+            for one in headers.iter().chain([text]) {
+                let called = called_in(&one.text);
+                wanted.extend(called.filter(|name| !defined.contains(*name)).map(str::to_owned));
+            }
+        }
+        let names: Vec<String> = wanted.difference(&seen).cloned().collect();
+        seen.extend(wanted);
+        let found = look.defining(&main.path, &names);
+        open.clear();
+        for path in found {
+            let known = linked.iter().any(|text| *text.path == *path) || *main.path == *path;
+            if known || linked.len() >= MOST_LINKED {
+                continue;
+            }
+            let Some(source) = look.files.read(&path) else {
+                continue;
+            };
+            // Another program.
+            if has_main(&source.text) {
+                continue;
+            }
+            let text = look.alone(&source, how.settings(), how.profile());
+            open.push(Arc::clone(&text));
+            linked.push(text);
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    linked
+}
+
+/// The names before parentheses.
+fn called_in(text: &str) -> impl Iterator<Item = &str> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices('(').filter_map(move |(at, _)| {
+        let before = text[..at].trim_end();
+        let name = &before[before.trim_end_matches(word).len()..];
+        let begins = name.starts_with(|c: char| !c.is_ascii_digit());
+        (begins && !name.is_empty()).then_some(name)
+    })
+}
+
+fn has_main(text: &str) -> bool {
+    called_in(text).any(|name| name == "main")
+}
+
+/// The programs that may launch the kernels of a file: its own, those of its folder, those of the folder above.
+pub(crate) fn programs_near(db: &dyn Db, own: &Path) -> Vec<PathBuf> {
+    let has_main = |path: &Path| {
+        let text = text(db, file(db, path));
+        text.is_some_and(|text| has_main(&text.text))
+    };
+    let mut found: Vec<PathBuf> = Vec::new();
+    if has_main(own) {
+        found.push(own.to_owned());
+    }
+    let roots = world(db).roots(db);
+    for up in 0.. {
+        let Some(hosts) = near::hosts_at(db, own, &["main"], Kinds::Callers, up, roots) else {
+            break;
+        };
+        for host in hosts.iter() {
+            if found.len() < MOST_PROGRAMS && !found.contains(host) && has_main(host) {
+                found.push(host.clone());
+            }
+        }
+        if !found.is_empty() {
+            break;
+        }
+    }
+    found
+}
+
+/// What the toolkit says of a GPU.
+fn device(profile: &Profile) -> Device {
+    let (major, minor) = profile.compute_capability.unwrap_or((9, 0));
+    let number = |value: u32| i64::from(value);
+    let threads_per_sm = profile.max_warps_per_sm.saturating_mul(profile.warp_size);
+    let opt_in = profile.shared_per_block_max();
+    let khz = |mhz: f64| (mhz * 1e3) as i64;
+    Device {
+        name: profile.name.clone(),
+        properties: vec![
+            ("multiProcessorCount", number(profile.sms)),
+            ("warpSize", number(profile.warp_size)),
+            ("maxThreadsPerBlock", number(profile.max_threads_per_block)),
+            ("maxThreadsPerMultiProcessor", number(threads_per_sm)),
+            ("maxBlocksPerMultiProcessor", number(profile.max_blocks_per_sm)),
+            ("sharedMemPerBlock", number(profile.shared_per_block)),
+            ("sharedMemPerBlockOptin", number(opt_in)),
+            ("sharedMemPerMultiprocessor", number(profile.shared_per_sm)),
+            ("regsPerBlock", number(profile.registers_per_sm)),
+            ("regsPerMultiprocessor", number(profile.registers_per_sm)),
+            ("major", i64::from(major)),
+            ("minor", i64::from(minor)),
+            ("clockRate", khz(profile.sm_clock_mhz)),
+            ("totalConstMem", 65_536),
+            ("concurrentKernels", 1),
+            ("cooperativeLaunch", i64::from(major >= 6)),
+            ("managedMemory", i64::from(major >= 3)),
+            ("canMapHostMemory", 1),
+            ("unifiedAddressing", 1),
+        ],
+    }
+}

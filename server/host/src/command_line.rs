@@ -1,0 +1,367 @@
+//! How programs read their arguments: numbers out of texts, comparisons of texts, `getopt`.
+
+use std::rc::Rc;
+
+use warplens_syntax::BinaryOperator as Op;
+
+use super::calls::Argument;
+use super::state::Host;
+use super::value::{Place, Step, Value, binary};
+use warplens_ir::Type;
+
+/// Where `getopt` stands.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// `optarg`.
+    pub(super) argument: Value,
+    /// `optind`.
+    pub(super) next: i64,
+    /// Within a group of letters: `-abc`.
+    letter: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            argument: Value::Unknown,
+            next: 1,
+            letter: 0,
+        }
+    }
+}
+
+impl Host<'_> {
+    /// A function of the C or C++ library that makes something known of a text.
+    pub(super) fn reading_call(&mut self, name: &str, arguments: &[Argument]) -> Option<Value> {
+        self.running.as_ref()?;
+        let whole = |at: usize| self.whole_text_in(&arguments.get(at)?.value);
+        let base = |at: usize| {
+            let given = arguments.get(at).map(|argument| argument.value.as_int());
+            given.unwrap_or(Some(10)).and_then(|base| u32::try_from(base).ok())
+        };
+        Some(match name {
+            "atoi" | "stoi" => integer(&whole(0)?, 10).map_or(Value::int(0), |value| {
+                Value::Int(value, 64, true).converted(&Type::INT)
+            }),
+            "atol" | "atoll" | "strtol" | "strtoll" | "stol" | "stoll" => {
+                let base = if name.starts_with("str") { base(2)? } else { 10 };
+                Value::Int(integer(&whole(0)?, base).unwrap_or(0), 64, true)
+            }
+            "strtoul" | "strtoull" | "stoul" | "stoull" => {
+                let base = if name.starts_with("str") { base(2)? } else { 10 };
+                Value::Int(integer(&whole(0)?, base).unwrap_or(0), 64, false)
+            }
+            "atof" | "strtod" | "stod" => Value::Float(real(&whole(0)?), 64),
+            "strtof" | "stof" => Value::Float(real(&whole(0)?), 64).converted(&Type::FLOAT),
+            "strcmp" | "strcasecmp" => {
+                let (a, b) = (whole(0)?, whole(1)?);
+                Value::int(compare(&a, &b, name == "strcasecmp"))
+            }
+            "strncmp" | "strncasecmp" => {
+                let (a, b) = (whole(0)?, whole(1)?);
+                let most = usize::try_from(arguments.get(2)?.value.as_int()?).ok()?;
+                let first = |text: &str| text.chars().take(most).collect::<String>();
+                Value::int(compare(&first(&a), &first(&b), name != "strncmp"))
+            }
+            "strstr" => {
+                let (a, b) = (whole(0)?, whole(1)?);
+                match a.find(&*b) {
+                    Some(at) => Value::Text(a[at..].into()),
+                    None => Value::Int(0, 64, true),
+                }
+            }
+            "strchr" | "strrchr" => {
+                let text = whole(0)?;
+                let wanted = char::from(u8::try_from(arguments.get(1)?.value.as_int()?).ok()?);
+                let found = if name == "strchr" {
+                    text.find(wanted)
+                } else {
+                    text.rfind(wanted)
+                };
+                match found {
+                    Some(at) => Value::Text(text[at..].into()),
+                    None => Value::Int(0, 64, true),
+                }
+            }
+            "strdup" => Value::Text(whole(0)?),
+            "isdigit" | "isalpha" | "isspace" | "tolower" | "toupper" => {
+                let code = arguments.first()?.value.as_int()?;
+                let c = u8::try_from(code).ok()?;
+                match name {
+                    "isdigit" => Value::truth(c.is_ascii_digit()),
+                    "isalpha" => Value::truth(c.is_ascii_alphabetic()),
+                    "isspace" => Value::truth(c.is_ascii_whitespace()),
+                    "tolower" => Value::int(i64::from(c.to_ascii_lowercase())),
+                    _ => Value::int(i64::from(c.to_ascii_uppercase())),
+                }
+            }
+            "sscanf" => return self.scanned(arguments),
+            "getopt" => self.next_option(arguments, None),
+            "getopt_long" | "getopt_long_only" => {
+                let long = self.elements_of(&arguments.get(3)?.value);
+                self.next_option(arguments, Some(&long))
+            }
+            _ => return None,
+        })
+    }
+
+    /// A name that the library declares, in a run.
+    pub(super) fn library_name(&self, name: &str) -> Option<Value> {
+        let running = self.running.as_ref()?;
+        Some(match name {
+            "optarg" => running.options.argument.clone(),
+            "optind" => Value::int(running.options.next),
+            "cudaSuccess" | "hipSuccess" | "CL_SUCCESS" | "CUDA_SUCCESS" | "EXIT_SUCCESS"
+            | "no_argument" | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
+            "required_argument" | "EXIT_FAILURE" => Value::int(1),
+            "optional_argument" => Value::int(2),
+            "RAND_MAX" | "INT_MAX" => Value::int(i64::from(i32::MAX)),
+            "INT_MIN" => Value::int(i64::from(i32::MIN)),
+            "UINT_MAX" => Value::Int(i64::from(u32::MAX), 32, false),
+            _ => return None,
+        })
+    }
+
+    /// A method of a text.
+    pub(super) fn text_method(&mut self, text: &str, name: &str, given: &[Argument]) -> Option<Value> {
+        self.running.as_ref()?;
+        if text.contains(super::texts::GAP) {
+            return None;
+        }
+        let npos = Value::Int(-1, 64, false);
+        let number = |at: usize| -> Option<usize> {
+            usize::try_from(given.get(at)?.value.as_int()?).ok()
+        };
+        Some(match name {
+            "size" | "length" => Value::Int(text.len() as i64, 64, false),
+            "empty" => Value::truth(text.is_empty()),
+            "compare" => {
+                let other = self.whole_text_in(&given.first()?.value)?;
+                Value::int(compare(text, &other, false))
+            }
+            "find" | "rfind" => {
+                let wanted = match &given.first()?.value {
+                    Value::Int(code, 8, _) => char::from(u8::try_from(*code).ok()?).to_string(),
+                    value => self.whole_text_in(value)?.to_string(),
+                };
+                let from = number(1).unwrap_or(0);
+                let found = match name {
+                    "find" => text.get(from..)?.find(&wanted).map(|at| at + from),
+                    _ if given.len() > 1 => text.starts_with(&wanted).then_some(0),
+                    _ => text.rfind(&wanted),
+                };
+                found.map_or(npos, |at| Value::Int(at as i64, 64, false))
+            }
+            "substr" => {
+                let from = number(0)?;
+                let rest = text.get(from..)?;
+                let length = number(1).unwrap_or(rest.len()).min(rest.len());
+                Value::Text(rest.get(..length)?.into())
+            }
+            "at" => Value::Text(text.into()).at(&Step::Index(Some(number(0)?))),
+            "starts_with" | "ends_with" => {
+                let other = self.whole_text_in(&given.first()?.value)?;
+                Value::truth(if name == "starts_with" {
+                    text.starts_with(&*other)
+                } else {
+                    text.ends_with(&*other)
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    /// `sscanf(text, "%d", &n)` with one conversion each.
+    fn scanned(&mut self, arguments: &[Argument]) -> Option<Value> {
+        let text = self.whole_text_in(&arguments.first()?.value)?;
+        let format = self.whole_text_in(&arguments.get(1)?.value)?;
+        let mut rest: &str = &text;
+        let mut read = 0;
+        let conversions = format.split('%').skip(1);
+        for (conversion, argument) in conversions.zip(arguments.get(2..)?) {
+            let Value::Address(place) = &argument.value else {
+                return None;
+            };
+            let kind = conversion.trim_start_matches(['l', 'h', 'z']);
+            let end = rest
+                .find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
+                .unwrap_or(rest.len());
+            let word = &rest[..end];
+            let value = match kind.chars().next()? {
+                'd' | 'i' | 'u' => Value::Int(integer(word, 10)?, 64, true),
+                'f' | 'g' | 'e' => Value::Float(real(word), 64),
+                's' => Value::Text(word.into()),
+                _ => return None,
+            };
+            self.write(place, value);
+            read += 1;
+            // What stands between two numbers.
+            rest = rest[end..].trim_start_matches([',', 'x', ':', ' ', '/']);
+        }
+        Some(Value::int(read))
+    }
+
+    /// The elements of an array or of what a pointer leads to.
+    fn elements_of(&self, value: &Value) -> Vec<Value> {
+        match value {
+            Value::Address(place) => self.elements_of(&self.read(place)),
+            Value::Array(values) => (**values).clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// One step of `getopt`: the letter of the next option, -1 behind the last.
+    fn next_option(&mut self, arguments: &[Argument], long: Option<&[Value]>) -> Value {
+        let vector = arguments.get(1).map(|vector| self.elements_of(&vector.value));
+        let count = arguments.first().and_then(|count| count.value.as_int());
+        let letters = arguments.get(2);
+        let letters = letters.and_then(|letters| self.whole_text_in(&letters.value));
+        let (Some(vector), Some(count), Some(letters)) = (vector, count, letters) else {
+            return Value::Unknown;
+        };
+        let word = |at: i64| -> Option<Rc<str>> {
+            let word = usize::try_from(at).ok().filter(|_| at < count);
+            vector.get(word?)?.text()
+        };
+        let Some(running) = &mut self.running else {
+            return Value::Unknown;
+        };
+        let options = &mut running.options;
+        options.argument = Value::Int(0, 64, true);
+        // What is no option is passed over, as GNU's does.
+        while options.letter == 0
+            && word(options.next).is_some_and(|word| !word.starts_with('-') || &*word == "-")
+        {
+            options.next += 1;
+        }
+        let Some(current) = word(options.next) else {
+            return Value::int(-1);
+        };
+        if &*current == "--" {
+            options.next += 1;
+            return Value::int(-1);
+        }
+        if options.letter == 0
+            && let (Some(name), Some(long)) = (current.strip_prefix("--"), long)
+        {
+            options.next += 1;
+            let (name, value) = match name.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (name, None),
+            };
+            let field = |entry: &Value, at: usize, name: &str| match entry {
+                Value::Record(_) => entry.at(&Step::Field(name.to_owned())),
+                _ => entry.at(&Step::Index(Some(at))),
+            };
+            let known = |exact: bool| {
+                long.iter().find(|entry| {
+                    let of = field(entry, 0, "name").text();
+                    of.is_some_and(|of| &*of == name || (!exact && of.starts_with(name)))
+                })
+            };
+            let Some(entry) = known(true).or_else(|| known(false)) else {
+                return Value::int(i64::from(b'?'));
+            };
+            if let Some(value) = value {
+                options.argument = Value::Text(value.as_str().into());
+            } else if field(entry, 1, "has_arg").as_int() == Some(1) {
+                options.argument = word(options.next).map_or(Value::Unknown, Value::Text);
+                options.next += 1;
+            }
+            let value = field(entry, 3, "val");
+            if let Value::Address(flag) = field(entry, 2, "flag") {
+                self.write(&flag, value);
+                return Value::int(0);
+            }
+            return binary(Op::Add, &value, &Value::int(0));
+        }
+        let rest = &current[1 + options.letter.min(current.len() - 1)..];
+        let Some(letter) = rest.chars().next() else {
+            return Value::Unknown;
+        };
+        let at = letters.find(letter).filter(|_| letter != ':');
+        let takes = at.is_some_and(|at| letters[at + letter.len_utf8()..].starts_with(':'));
+        let behind = &rest[letter.len_utf8()..];
+        if takes {
+            let value = if behind.is_empty() {
+                options.next += 1;
+                word(options.next)
+            } else {
+                Some(behind.into())
+            };
+            options.argument = value.map_or(Value::Unknown, Value::Text);
+            options.next += 1;
+            options.letter = 0;
+        } else if behind.is_empty() {
+            options.next += 1;
+            options.letter = 0;
+        } else {
+            options.letter += letter.len_utf8();
+        }
+        Value::int(match at {
+            Some(_) => i64::from(letter as u32),
+            None => i64::from(b'?'),
+        })
+    }
+}
+
+/// A number of C at the beginning of a text.
+fn integer(text: &str, base: u32) -> Option<i64> {
+    let text = text.trim_start();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or(digits.strip_prefix("0X"));
+    let (digits, base) = match (hexadecimal, base) {
+        (Some(digits), 0 | 16) => (digits, 16),
+        (None, 0) if digits.starts_with('0') => (digits, 8),
+        (_, 0) => (digits, 10),
+        (_, base) => (digits, base),
+    };
+    if !(2..=36).contains(&base) {
+        return None;
+    }
+    let end = digits
+        .find(|c: char| !c.is_digit(base))
+        .unwrap_or(digits.len());
+    let value = i64::from_str_radix(&digits[..end], base).ok()?;
+    Some(if negative { -value } else { value })
+}
+
+/// The same for a floating-point number; 0 where there is none.
+fn real(text: &str) -> f64 {
+    let text = text.trim_start();
+    let longest = text
+        .char_indices()
+        .take_while(|(_, c)| c.is_ascii_digit() || "+-.eE".contains(*c))
+        .map(|(at, c)| at + c.len_utf8())
+        .last()
+        .unwrap_or(0);
+    (1..=longest)
+        .rev()
+        .find_map(|end| text[..end].parse().ok())
+        .unwrap_or(0.0)
+}
+
+fn compare(a: &str, b: &str, ignore_case: bool) -> i64 {
+    let order = if ignore_case {
+        a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
+    } else {
+        a.cmp(b)
+    };
+    order as i64
+}
+
+/// Where an element of memory is, so many elements behind a place.
+pub(super) fn moved(place: &Place, by: i64) -> Option<Place> {
+    let mut place = place.clone();
+    match place.path.last_mut() {
+        Some(Step::Index(Some(at))) => {
+            *at = usize::try_from(i64::try_from(*at).ok()?.checked_add(by)?).ok()?;
+        }
+        Some(Step::Index(None)) => {}
+        _ => place.path.push(Step::Index(Some(usize::try_from(by).ok()?))),
+    }
+    Some(place)
+}

@@ -1,0 +1,450 @@
+//! A program as it runs: `main` is walked with the arguments that it is started with.
+//!
+//! In: the file with `main`, what it is linked with, its arguments, the GPU's figures. Out: the launches that it makes, in order, each
+//! with how often. What holds: nothing is executed; what the arguments do not decide is unknown; work is bounded.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Expanded, Field, Node};
+
+use super::LaunchSite;
+use super::index;
+use super::parameters::parameter_list;
+use super::state::{Changes, Host};
+use super::value::{Meaning, Place, Value};
+use super::walk::parts;
+use warplens_hir::{Item, Source, Unit};
+use warplens_ir::Type;
+
+/// Nodes that are read of one run.
+const MOST_WORK: u32 = 600_000;
+/// Of what is left to spend one loop may take this part, before what its turns change is taken as unknown.
+const LOOP_WITH_LAUNCHES: u32 = 4;
+/// The same for a loop in which nothing is launched.
+const LOOP: u32 = 40;
+/// Bytes of stack: calls and expressions nest deeper in a run than a thread of a pool has room for.
+const STACK: usize = 64 << 20;
+/// Launches that are told apart.
+const MOST_LAUNCHES: usize = 512;
+
+/// How a program is started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Run {
+    /// `argv[0]`.
+    pub name: String,
+    /// `argv[1]` and so on.
+    pub arguments: Vec<String>,
+    /// What the toolkit says of the GPU; `None`: its answers are unknown.
+    pub device: Option<Device>,
+}
+
+/// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// Field, value. Bytes, threads, blocks, kHz, as the guide says.
+    pub properties: Vec<(&'static str, i64)>,
+    /// `name`.
+    pub name: String,
+}
+
+/// What a walk knows of the run that it follows.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) device: Option<Device>,
+    /// How often what is walked now happens.
+    pub(super) times: u64,
+    /// Greater than 0 where a condition that is not known decides whether the program comes here.
+    pub(super) doubtful: u32,
+    pub(super) options: super::command_line::Options,
+}
+
+/// The launches that a program makes where it is started like this, in their order; `None` where the file has no `main`.
+pub fn run(
+    parsed: &Arc<Expanded>,
+    items: &[Item],
+    unit: &Unit,
+    run: &Run,
+) -> Option<Vec<LaunchSite>> {
+    let walk = || {
+        let mut host = Host::new(parsed, items, unit, index::WORDS);
+        let main = host.index.by_name.get("main")?;
+        let main = *main
+            .iter()
+            .find(|&&at| host.index.functions[at].class.is_none())?;
+        host.limit_to(MOST_WORK);
+        host.running = Some(Running {
+            device: run.device.clone(),
+            times: 1,
+            doubtful: 0,
+            options: super::command_line::Options::default(),
+        });
+        host.run_main(main, run);
+        Some(merged(std::mem::take(&mut host.sites)))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let walking = thread.spawn_scoped(scope, walk).ok()?;
+        match walking.join() {
+            Ok(found) => found,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// The same launches as one, in the order of the first of each.
+fn merged(met: Vec<super::Met>) -> Vec<LaunchSite> {
+    let mut sites: Vec<LaunchSite> = Vec::new();
+    for met in met {
+        let same = |site: &&mut LaunchSite| {
+            site.range == met.site.range && site.same_launch(&met.site)
+        };
+        let room = sites.len() < MOST_LAUNCHES;
+        match sites.iter_mut().find(same) {
+            Some(known) => {
+                known.count = match (known.count, met.site.count) {
+                    (Some(a), Some(b)) => Some(a.saturating_add(b)),
+                    _ => None,
+                };
+            }
+            None if room => sites.push(met.site),
+            None => {}
+        }
+    }
+    sites
+}
+
+impl Host<'_> {
+    /// Walks `main` with its arguments.
+    fn run_main(&mut self, main: usize, run: &Run) {
+        let function = &self.index.functions[main];
+        let node = function.node;
+        let parsed = self.parsed;
+        let source = Source::host(parsed, false);
+        self.from_main = true;
+        self.entered.insert(node.start_byte());
+        let frame = self.frame("main".to_owned(), None, node.start_byte(), source);
+        self.frames.push(frame);
+        let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
+        let arguments = run.arguments.iter();
+        texts.extend(arguments.map(|argument| Value::Text(argument.as_str().into())));
+        let count = Value::int(texts.len() as i64);
+        texts.push(Value::Int(0, 64, true));
+        let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));
+        self.slots[vector.slot].decays = true;
+        let given = [count, Value::Address(vector)];
+        for (parameter, value) in parameter_list(node)
+            .map(parts)
+            .unwrap_or_default()
+            .into_iter()
+            .zip(given)
+        {
+            if let Some(declarator) = parameter.field(Field::Declarator) {
+                let name = super::walk::text(index::declared_name(declarator), source).to_owned();
+                let slot = self.slot(Type::Unknown(String::new()), value, false);
+                self.slots[slot].decays = false;
+                self.bind(&name, Meaning::Slot(slot));
+            }
+        }
+        if let Some(body) = node.field(Field::Body) {
+            self.statement(body, source);
+        }
+        self.frames.clear();
+    }
+
+    /// A loop of a run: turn by turn as long as its condition is known, then all turns that are left as one.
+    pub(super) fn run_loop(
+        &mut self,
+        condition: Option<Node>,
+        update: Option<Node>,
+        body: Option<Node>,
+        source: Source,
+        body_first: bool,
+    ) -> bool {
+        let touched = self.touched_mark();
+        let whole = self.mark();
+        self.breakables.push(self.breakable(true));
+        let launches = body.is_some_and(|body| self.may_launch(body, source));
+        let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
+        let allowed = self.work_left() / part;
+        let before = self.work_left();
+        let mut counter = Counter::default();
+        let mut turn_touched = touched;
+        let mut turn_mark = whole;
+        let mut turns = 0u32;
+        let ended = loop {
+            let value = match condition {
+                Some(condition) if turns > 0 || !body_first => self.condition(condition, source),
+                _ => Some(true),
+            };
+            match value {
+                Some(false) => break Ended::Past,
+                None => break Ended::Open(None),
+                Some(true) => {}
+            }
+            counter.look(self, condition, source);
+            if turns >= 2 && before - self.work_left() > allowed {
+                break Ended::Open(counter.turns_left(self, condition, source));
+            }
+            if self.is_spent() {
+                break Ended::Open(None);
+            }
+            (turn_touched, turn_mark) = (self.touched_mark(), self.mark());
+            if let Some(breakable) = self.breakables.last_mut() {
+                breakable.turn = turn_mark;
+            }
+            let mut goes_on = body.is_none_or(|body| self.statement(body, source));
+            let Some(breakable) = self.breakables.last_mut() else {
+                break Ended::Open(None);
+            };
+            let mut ends = std::mem::take(&mut breakable.continues);
+            let left = !breakable.states.is_empty();
+            if !ends.is_empty() {
+                if goes_on {
+                    ends.push(self.changes(turn_mark));
+                }
+                self.take_back(turn_mark);
+                self.join(&ends);
+                goes_on = true;
+            }
+            if !goes_on {
+                break Ended::Left;
+            }
+            if let Some(update) = update {
+                self.eval(update, source);
+            }
+            turns += 1;
+            if left {
+                // Whether it ended here is not known.
+                break Ended::Open(None);
+            }
+        };
+        match ended {
+            Ended::Past => {
+                self.breakables.pop();
+                true
+            }
+            Ended::Left => {
+                let states = self.breakables.pop().map(|breakable| breakable.states);
+                let states = states.unwrap_or_default();
+                if states.is_empty() {
+                    return false;
+                }
+                self.take_back(whole);
+                self.join(&states);
+                true
+            }
+            Ended::Open(left) => {
+                self.rest_of_turns(touched, (turn_touched, turn_mark), left, |host| {
+                    if let Some(body) = body {
+                        host.statement(body, source);
+                    }
+                    if let Some(update) = update {
+                        host.eval(update, source);
+                    }
+                });
+                self.breakables.pop();
+                if let Some(turns) = left {
+                    counter.finish(self, turns);
+                }
+                true
+            }
+        }
+    }
+
+    /// The turns that are left of a loop, at once: what its turns change is unknown.
+    fn rest_of_turns(
+        &mut self,
+        touched: usize,
+        (turn_touched, turn_mark): (usize, usize),
+        turns: Option<u64>,
+        walk: impl FnOnce(&mut Self),
+    ) {
+        // What the last turn set to what it was before stays so.
+        let mut same = self.unchanged(turn_touched, turn_mark);
+        self.forget_touched_but(touched, &same);
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        let times = running.times;
+        match turns {
+            Some(turns) => running.times = times.saturating_mul(turns),
+            None => running.doubtful += 1,
+        }
+        let (walked, mark) = (self.touched_mark(), self.mark());
+        walk(self);
+        let again = self.unchanged(walked, mark);
+        same.retain(|slot| again.contains(slot));
+        self.forget_touched_but(touched, &same);
+        if let Some(running) = &mut self.running {
+            running.times = times;
+            if turns.is_none() {
+                running.doubtful -= 1;
+            }
+        }
+    }
+
+    /// A loop over the elements of an array that is known.
+    pub(super) fn run_over(
+        &mut self,
+        values: &[Value],
+        element: Option<usize>,
+        body: Node,
+        source: Source,
+    ) -> bool {
+        let whole = self.mark();
+        self.breakables.push(self.breakable(true));
+        for value in values {
+            if let Some(slot) = element {
+                let place = Place {
+                    slot,
+                    path: Vec::new(),
+                };
+                self.write(&place, value.clone());
+            }
+            let turn = self.mark();
+            if let Some(breakable) = self.breakables.last_mut() {
+                breakable.turn = turn;
+            }
+            let goes_on = self.statement(body, source);
+            let Some(breakable) = self.breakables.last_mut() else {
+                return true;
+            };
+            let mut ends = std::mem::take(&mut breakable.continues);
+            if !ends.is_empty() {
+                if goes_on {
+                    ends.push(self.changes(turn));
+                }
+                self.take_back(turn);
+                self.join(&ends);
+            } else if !goes_on {
+                let states = self.breakables.pop().map(|breakable| breakable.states);
+                let states: Vec<Changes> = states.unwrap_or_default();
+                if states.is_empty() {
+                    return false;
+                }
+                self.take_back(whole);
+                self.join(&states);
+                return true;
+            }
+        }
+        self.breakables.pop();
+        true
+    }
+
+    /// `continue`: the loop's turn ends here.
+    pub(super) fn continued(&mut self) {
+        let Some(at) = self.breakables.iter().rposition(|around| around.is_loop) else {
+            return;
+        };
+        let changes = self.changes(self.breakables[at].turn);
+        self.breakables[at].continues.push(changes);
+    }
+
+    /// Whether something may be launched in a part of the program, by its words.
+    fn may_launch(&self, node: Node, source: Source) -> bool {
+        let text = super::walk::text(node, source);
+        index::WORDS.iter().any(|word| text.contains(word))
+            || warplens_syntax::words_in(text).any(|word| {
+                let named = self.index.by_name.get(word);
+                named.is_some_and(|all| {
+                    all.iter().any(|&at| {
+                        let function = &self.index.functions[at];
+                        function.leads_to_launch && !function.kernel
+                    })
+                })
+            })
+    }
+}
+
+/// How a loop ended.
+enum Ended {
+    /// Its condition is false.
+    Past,
+    /// By `break` or `return`.
+    Left,
+    /// It is not known how it goes on; the turns that are left, where that is known.
+    Open(Option<u64>),
+}
+
+/// The variable that a loop's condition compares.
+#[derive(Debug, Default)]
+struct Counter {
+    place: Option<Place>,
+    before: Option<i64>,
+    now: Option<i64>,
+    step: Option<i64>,
+}
+
+impl Counter {
+    fn look(&mut self, host: &mut Host, condition: Option<Node>, source: Source) {
+        let Some(condition) = condition.map(unwrapped) else {
+            return;
+        };
+        if self.place.is_none() {
+            let side = condition.field(Field::Left);
+            self.place = side.and_then(|side| host.place(side, source));
+        }
+        let Some(place) = &self.place else { return };
+        self.before = self.now;
+        self.now = match host.read(place) {
+            Value::Int(value, ..) => Some(value),
+            _ => None,
+        };
+        let step = (|| self.now?.checked_sub(self.before?))();
+        self.step = match (self.step, step) {
+            (Some(known), Some(step)) if known != step => Some(0),
+            (known, step) => known.or(step),
+        };
+    }
+
+    /// Turns from now on, where the counter moves by a constant towards a bound.
+    fn turns_left(
+        &self,
+        host: &mut Host,
+        condition: Option<Node>,
+        source: Source,
+    ) -> Option<u64> {
+        use warplens_syntax::BinaryOperator as Op;
+        let condition = condition.map(unwrapped)?;
+        let bound = host.eval(condition.field(Field::Right)?, source).as_int()?;
+        let (now, step) = (i128::from(self.now?), i128::from(self.step?));
+        let bound = i128::from(bound);
+        let (distance, step) = match warplens_syntax::binary(condition)? {
+            Op::Less | Op::NotEqual if step > 0 => (bound - now, step),
+            Op::LessEqual if step > 0 => (bound - now + 1, step),
+            Op::Greater | Op::NotEqual if step < 0 => (now - bound, -step),
+            Op::GreaterEqual if step < 0 => (now - bound + 1, -step),
+            _ => return None,
+        };
+        let turns = distance.max(0) / step + i128::from(distance.max(0) % step != 0);
+        u64::try_from(turns).ok()
+    }
+
+    /// The counter behind the loop.
+    fn finish(&self, host: &mut Host, turns: u64) {
+        let value = (|| {
+            let turns = i64::try_from(turns).ok()?;
+            self.now?.checked_add(self.step?.checked_mul(turns)?)
+        })();
+        if let (Some(place), Some(value)) = (&self.place, value) {
+            host.write(place, Value::Int(value, 64, true));
+        }
+    }
+}
+
+fn unwrapped(condition: Node) -> Node {
+    use warplens_syntax::Kind;
+    let mut at = condition;
+    for _ in 0..4 {
+        let inner = match at.kind() {
+            Kind::ConditionClause => at.field(Field::Value),
+            Kind::ParenthesizedExpression => parts(at).into_iter().next(),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    at
+}

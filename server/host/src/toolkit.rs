@@ -1,0 +1,235 @@
+//! What the toolkits' functions do in a run: memory that they hand out, what they say of the GPU, that they succeed.
+
+use std::rc::Rc;
+
+use warplens_syntax::BinaryOperator as Op;
+
+use super::calls::Argument;
+use super::state::Host;
+use super::value::{Place, Record, Step, Value, binary};
+use super::walk::text;
+use warplens_hir::Source;
+use warplens_ir::Type;
+
+impl Host<'_> {
+    /// A function of the C library or of a toolkit that a run follows; `None` for another one.
+    pub(super) fn toolkit_call(
+        &mut self,
+        name: &str,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        self.running.as_ref()?;
+        let value = |at: usize| {
+            arguments
+                .get(at)
+                .map_or(Value::Unknown, |argument| argument.value.clone())
+        };
+        let success = Value::int(0);
+        let plain = name.trim_end_matches("_v2");
+        Some(match plain {
+            "malloc" => self.memory_of(&value(0)),
+            "calloc" => self.memory_of(&binary(Op::Multiply, &value(0), &value(1))),
+            "realloc" | "aligned_alloc" | "_mm_malloc" | "_aligned_malloc" => {
+                let at = usize::from(plain != "_mm_malloc" && plain != "_aligned_malloc");
+                self.memory_of(&value(at))
+            }
+            "posix_memalign" => {
+                let memory = self.memory_of(&value(2));
+                self.write_at(&value(0), memory);
+                success
+            }
+            "cudaMalloc" | "hipMalloc" | "cudaMallocManaged" | "hipMallocManaged"
+            | "cudaMallocHost" | "cudaHostAlloc" | "hipHostMalloc" | "hipHostAlloc"
+            | "hipMallocHost" | "cudaMallocAsync" | "hipMallocAsync" | "cuMemAlloc"
+            | "cuMemAllocManaged" | "hipExtMallocWithFlags" => {
+                let memory = self.memory_of(&value(1));
+                self.write_at(&value(0), memory);
+                success
+            }
+            "cudaMallocPitch" | "hipMallocPitch" => {
+                // Rows begin at multiples of 512 bytes.
+                let width = value(2).as_int();
+                let pitch = width.map_or(Value::Unknown, |width| {
+                    Value::Int(width.max(0).saturating_add(511) / 512 * 512, 64, false)
+                });
+                self.write_at(&value(1), pitch.clone());
+                let memory = self.memory_of(&binary(Op::Multiply, &pitch, &value(3)));
+                self.write_at(&value(0), memory);
+                success
+            }
+            "clCreateBuffer" => {
+                self.write_at(&value(4), success);
+                self.memory_of(&value(2))
+            }
+            "clSVMAlloc" => self.memory_of(&value(2)),
+            "cudaGetDeviceCount" | "hipGetDeviceCount" => {
+                self.write_at(&value(0), Value::int(1));
+                success
+            }
+            "cudaGetDevice" | "hipGetDevice" => {
+                self.write_at(&value(0), Value::int(0));
+                success
+            }
+            "cudaGetDeviceProperties" | "hipGetDeviceProperties" => {
+                let properties = self.device_properties().unwrap_or(Value::Unknown);
+                self.write_at(&value(0), properties);
+                success
+            }
+            "cudaDeviceGetAttribute" | "hipDeviceGetAttribute" | "cuDeviceGetAttribute" => {
+                let named = arguments.get(1).and_then(|argument| argument.node);
+                let figure = named.and_then(|node| self.device_attribute(text(node, source)));
+                self.write_at(&value(0), figure.unwrap_or(Value::Unknown));
+                success
+            }
+            "cudaPeekAtLastError" | "cudaGetLastError" | "hipGetLastError"
+            | "hipPeekAtLastError" => success,
+            "printf" | "fprintf" | "puts" | "fflush" | "perror" | "free" | "cudaFree"
+            | "hipFree" | "srand" | "srand48" => success,
+            _ => return None,
+        })
+    }
+
+    /// What a function of a toolkit gives that is not followed: most say that they succeeded.
+    pub(super) fn succeeds(&self, name: &str) -> bool {
+        let behind = |prefix: &str| {
+            name.strip_prefix(prefix)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        };
+        let opencl = ["clEnqueue", "clSet", "clBuild", "clFinish", "clGet"];
+        self.running.is_some()
+            && (behind("cuda")
+                || behind("hip")
+                || behind("cu")
+                || opencl.iter().any(|prefix| name.starts_with(prefix)))
+    }
+
+    /// A pointer to new memory of that many bytes.
+    fn memory_of(&mut self, bytes: &Value) -> Value {
+        let memory = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+        self.slots[memory.slot].bytes = extent(bytes);
+        Value::Address(memory)
+    }
+
+    /// The bytes of the memory that a pointer leads into, where they are known.
+    pub(super) fn bytes_behind(&self, pointer: &Value) -> Option<u64> {
+        match pointer {
+            Value::Address(place) => {
+                let slot = self.slots.get(place.slot)?;
+                let whole = place.path.iter().all(|step| matches!(step, Step::Index(_)));
+                let array = match &slot.ty {
+                    Type::Array(_, Some(_)) => Some(slot.ty.size()),
+                    _ => None,
+                };
+                slot.bytes.or(array).filter(|_| whole)
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives a container its number of elements.
+    pub(super) fn resize(&mut self, slot: usize, count: &Value) {
+        let element = match &self.slots[slot].ty {
+            Type::Array(element, _) => element.size(),
+            _ => return,
+        };
+        let bytes = binary(Op::Multiply, count, &Value::Int(element as i64, 64, false));
+        self.slots[slot].bytes = extent(&bytes).filter(|_| element > 0);
+    }
+
+    /// A method of a container, as far as it tells how large it is and where.
+    pub(super) fn container_call(
+        &mut self,
+        place: &Place,
+        value: &Value,
+        name: &str,
+        arguments: &[Argument],
+    ) -> Option<Value> {
+        let whole = place.path.is_empty();
+        let container = whole && matches!(self.slots[place.slot].ty, Type::Array(..));
+        match (name, arguments) {
+            ("size" | "length", []) if !matches!(value, Value::Array(_)) => self.length_of(place),
+            ("data" | "begin" | "get", []) if container => Some(Value::Address(place.clone())),
+            // `thrust::device_ptr`, `v.data().get()`.
+            ("get", []) if matches!(value, Value::Address(_)) => Some(value.clone()),
+            ("resize" | "assign", [count, ..]) if container => {
+                let count = count.value.clone();
+                self.forget(place.slot);
+                self.resize(place.slot, &count);
+                Some(Value::Unknown)
+            }
+            ("reserve", _) if container => Some(Value::Unknown),
+            _ => None,
+        }
+    }
+
+    /// The number of elements of a container.
+    pub(super) fn length_of(&self, place: &Place) -> Option<Value> {
+        if !place.path.is_empty() {
+            return None;
+        }
+        let slot = &self.slots[place.slot];
+        let Type::Array(element, length) = &slot.ty else {
+            return None;
+        };
+        let length = match (slot.bytes, length) {
+            (Some(bytes), _) => bytes / element.size().max(1),
+            (None, Some(length)) => u64::from(*length),
+            (None, None) => return None,
+        };
+        Some(Value::Int(i64::try_from(length).ok()?, 64, false))
+    }
+
+    /// Writes the value of a property where a pointer leads.
+    pub(super) fn write_at(&mut self, pointer: &Value, value: Value) {
+        if let Value::Address(place) = pointer {
+            self.write(place, value);
+        }
+    }
+
+    /// The figures of the GPU as a structure.
+    pub(super) fn device_properties(&self) -> Option<Value> {
+        let device = self.running.as_ref()?.device.as_ref()?;
+        let mut fields: Vec<(String, Value)> = device
+            .properties
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Value::Int(*value, 64, true)))
+            .collect();
+        fields.push(("name".to_owned(), Value::Text(device.name.as_str().into())));
+        Some(Value::Record(Rc::new(Record {
+            class: String::new(),
+            fields,
+        })))
+    }
+
+    /// One figure of the GPU, by the name of an attribute: `cudaDevAttrMultiProcessorCount`.
+    pub(super) fn device_attribute(&self, name: &str) -> Option<Value> {
+        let device = self.running.as_ref()?.device.as_ref()?;
+        let name = name.rsplit("::").next()?;
+        let name = name
+            .trim_start_matches("cudaDevAttr")
+            .trim_start_matches("hipDeviceAttribute")
+            .trim_start_matches("CU_DEVICE_ATTRIBUTE_")
+            .replace('_', "");
+        let name = match name.to_ascii_lowercase().as_str() {
+            "maxsharedmemoryperblock" => "sharedmemperblock".to_owned(),
+            "maxsharedmemoryperblockoptin" => "sharedmemperblockoptin".to_owned(),
+            "maxsharedmemorypermultiprocessor" => "sharedmempermultiprocessor".to_owned(),
+            "computecapabilitymajor" => "major".to_owned(),
+            "computecapabilityminor" => "minor".to_owned(),
+            "maxregistersperblock" => "regsperblock".to_owned(),
+            "maxregisterspermultiprocessor" => "regspermultiprocessor".to_owned(),
+            other => other.to_owned(),
+        };
+        let (_, value) = device
+            .properties
+            .iter()
+            .find(|(of, _)| of.to_ascii_lowercase() == name)?;
+        Some(Value::int(*value))
+    }
+}
+
+/// A number of bytes.
+fn extent(bytes: &Value) -> Option<u64> {
+    u64::try_from(bytes.as_int()?).ok()
+}
