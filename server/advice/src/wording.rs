@@ -69,21 +69,14 @@ pub(crate) fn occupancy(before: f64, after: f64) -> String {
     }
 }
 
-/// Loudness of a performance finding: never an error, a warning only where it is certain, or rests on
-/// assumptions that the message states.
+/// Loudness of a performance finding: never an error, a warning only where it is certain. What rests on a guess of the launch or
+/// of a value, which the message states, is a hint; what rests on what the compiler is predicted to do is no more than information.
 pub(crate) fn severity(gain: f64, certainty: Certainty, stated: bool) -> Severity {
-    if gain < WORTH_KNOWING {
-        return Severity::Hint;
-    }
-    let certain = match certainty {
-        Certainty::Exact => true,
-        Certainty::Assumed => stated,
-        Certainty::Unknown => false,
-    };
-    if certain && gain >= COSTLY {
-        Severity::Warning
-    } else {
-        Severity::Information
+    match certainty {
+        _ if gain < WORTH_KNOWING => Severity::Hint,
+        Certainty::Assumed if stated => Severity::Hint,
+        Certainty::Exact if gain >= COSTLY => Severity::Warning,
+        Certainty::Exact | Certainty::Assumed | Certainty::Unknown => Severity::Information,
     }
 }
 
@@ -201,7 +194,7 @@ mod tests {
             Severity::Information
         );
         assert_eq!(severity(1.10, Certainty::Exact, false), Severity::Warning);
-        assert_eq!(severity(3.0, Certainty::Assumed, true), Severity::Warning);
+        assert_eq!(severity(3.0, Certainty::Assumed, true), Severity::Hint);
         assert_eq!(
             severity(3.0, Certainty::Assumed, false),
             Severity::Information

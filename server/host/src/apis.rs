@@ -200,7 +200,11 @@ impl Host<'_> {
             None => (false, None),
         };
         let extents: Vec<Option<u64>> = match of_run {
-            true => config.arguments.iter().map(|value| self.bytes_behind(value)).collect(),
+            true => config
+                .arguments
+                .iter()
+                .map(|value| self.bytes_behind(value))
+                .collect(),
             false => Vec::new(),
         };
         for kernel in kernels {

@@ -495,7 +495,11 @@ impl Host<'_> {
     ) -> Value {
         let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
         let active = self.frames.iter().any(|frame| frame.identity == identity);
-        if active || self.frames.len() >= self.deepest_calls() || self.is_too_deep() || self.is_spent() {
+        if active
+            || self.frames.len() >= self.deepest_calls()
+            || self.is_too_deep()
+            || self.is_spent()
+        {
             self.forget_globals();
             if let Some(this) = this {
                 self.forget(this.slot);

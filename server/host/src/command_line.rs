@@ -37,18 +37,28 @@ impl Host<'_> {
         let whole = |at: usize| self.whole_text_in(&arguments.get(at)?.value);
         let base = |at: usize| {
             let given = arguments.get(at).map(|argument| argument.value.as_int());
-            given.unwrap_or(Some(10)).and_then(|base| u32::try_from(base).ok())
+            given
+                .unwrap_or(Some(10))
+                .and_then(|base| u32::try_from(base).ok())
         };
         Some(match name {
             "atoi" | "stoi" => integer(&whole(0)?, 10).map_or(Value::int(0), |value| {
                 Value::Int(value, 64, true).converted(&Type::INT)
             }),
             "atol" | "atoll" | "strtol" | "strtoll" | "stol" | "stoll" => {
-                let base = if name.starts_with("str") { base(2)? } else { 10 };
+                let base = if name.starts_with("str") {
+                    base(2)?
+                } else {
+                    10
+                };
                 Value::Int(integer(&whole(0)?, base).unwrap_or(0), 64, true)
             }
             "strtoul" | "strtoull" | "stoul" | "stoull" => {
-                let base = if name.starts_with("str") { base(2)? } else { 10 };
+                let base = if name.starts_with("str") {
+                    base(2)?
+                } else {
+                    10
+                };
                 Value::Int(integer(&whole(0)?, base).unwrap_or(0), 64, false)
             }
             "atof" | "strtod" | "stod" => Value::Float(real(&whole(0)?), 64),
@@ -111,8 +121,13 @@ impl Host<'_> {
         Some(match name {
             "optarg" => running.options.argument.clone(),
             "optind" => Value::int(running.options.next),
-            "cudaSuccess" | "hipSuccess" | "CL_SUCCESS" | "CUDA_SUCCESS" | "EXIT_SUCCESS"
-            | "no_argument" | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
+            "cudaSuccess"
+            | "hipSuccess"
+            | "CL_SUCCESS"
+            | "CUDA_SUCCESS"
+            | "EXIT_SUCCESS"
+            | "no_argument"
+            | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
             "required_argument" | "EXIT_FAILURE" => Value::int(1),
             "optional_argument" => Value::int(2),
             "RAND_MAX" | "INT_MAX" => Value::int(i64::from(i32::MAX)),
@@ -123,15 +138,19 @@ impl Host<'_> {
     }
 
     /// A method of a text.
-    pub(super) fn text_method(&mut self, text: &str, name: &str, given: &[Argument]) -> Option<Value> {
+    pub(super) fn text_method(
+        &mut self,
+        text: &str,
+        name: &str,
+        given: &[Argument],
+    ) -> Option<Value> {
         self.running.as_ref()?;
         if text.contains(super::texts::GAP) {
             return None;
         }
         let npos = Value::Int(-1, 64, false);
-        let number = |at: usize| -> Option<usize> {
-            usize::try_from(given.get(at)?.value.as_int()?).ok()
-        };
+        let number =
+            |at: usize| -> Option<usize> { usize::try_from(given.get(at)?.value.as_int()?).ok() };
         Some(match name {
             "size" | "length" => Value::Int(text.len() as i64, 64, false),
             "empty" => Value::truth(text.is_empty()),
@@ -212,7 +231,9 @@ impl Host<'_> {
 
     /// One step of `getopt`: the letter of the next option, -1 behind the last.
     fn next_option(&mut self, arguments: &[Argument], long: Option<&[Value]>) -> Value {
-        let vector = arguments.get(1).map(|vector| self.elements_of(&vector.value));
+        let vector = arguments
+            .get(1)
+            .map(|vector| self.elements_of(&vector.value));
         let count = arguments.first().and_then(|count| count.value.as_int());
         let letters = arguments.get(2);
         let letters = letters.and_then(|letters| self.whole_text_in(&letters.value));
@@ -361,7 +382,9 @@ pub(super) fn moved(place: &Place, by: i64) -> Option<Place> {
             *at = usize::try_from(i64::try_from(*at).ok()?.checked_add(by)?).ok()?;
         }
         Some(Step::Index(None)) => {}
-        _ => place.path.push(Step::Index(Some(usize::try_from(by).ok()?))),
+        _ => place
+            .path
+            .push(Step::Index(Some(usize::try_from(by).ok()?))),
     }
     Some(place)
 }

@@ -95,9 +95,8 @@ pub fn run(
 fn merged(met: Vec<super::Met>) -> Vec<LaunchSite> {
     let mut sites: Vec<LaunchSite> = Vec::new();
     for met in met {
-        let same = |site: &&mut LaunchSite| {
-            site.range == met.site.range && site.same_launch(&met.site)
-        };
+        let same =
+            |site: &&mut LaunchSite| site.range == met.site.range && site.same_launch(&met.site);
         let room = sites.len() < MOST_LAUNCHES;
         match sites.iter_mut().find(same) {
             Some(known) => {
@@ -398,12 +397,7 @@ impl Counter {
     }
 
     /// Turns from now on, where the counter moves by a constant towards a bound.
-    fn turns_left(
-        &self,
-        host: &mut Host,
-        condition: Option<Node>,
-        source: Source,
-    ) -> Option<u64> {
+    fn turns_left(&self, host: &mut Host, condition: Option<Node>, source: Source) -> Option<u64> {
         use warplens_syntax::BinaryOperator as Op;
         let condition = condition.map(unwrapped)?;
         let bound = host.eval(condition.field(Field::Right)?, source).as_int()?;

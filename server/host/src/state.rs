@@ -363,7 +363,11 @@ impl<'p> Host<'p> {
         }
         let written = self.touched[touched..].iter().copied();
         written
-            .filter(|slot| before.get(slot).is_none_or(|old| **old == self.slots[*slot].value))
+            .filter(|slot| {
+                before
+                    .get(slot)
+                    .is_none_or(|old| **old == self.slots[*slot].value)
+            })
             .collect()
     }
 

@@ -39,10 +39,20 @@ impl Host<'_> {
                 self.write_at(&value(0), memory);
                 success
             }
-            "cudaMalloc" | "hipMalloc" | "cudaMallocManaged" | "hipMallocManaged"
-            | "cudaMallocHost" | "cudaHostAlloc" | "hipHostMalloc" | "hipHostAlloc"
-            | "hipMallocHost" | "cudaMallocAsync" | "hipMallocAsync" | "cuMemAlloc"
-            | "cuMemAllocManaged" | "hipExtMallocWithFlags" => {
+            "cudaMalloc"
+            | "hipMalloc"
+            | "cudaMallocManaged"
+            | "hipMallocManaged"
+            | "cudaMallocHost"
+            | "cudaHostAlloc"
+            | "hipHostMalloc"
+            | "hipHostAlloc"
+            | "hipMallocHost"
+            | "cudaMallocAsync"
+            | "hipMallocAsync"
+            | "cuMemAlloc"
+            | "cuMemAllocManaged"
+            | "hipExtMallocWithFlags" => {
                 let memory = self.memory_of(&value(1));
                 self.write_at(&value(0), memory);
                 success
@@ -82,7 +92,9 @@ impl Host<'_> {
                 self.write_at(&value(0), figure.unwrap_or(Value::Unknown));
                 success
             }
-            "cudaPeekAtLastError" | "cudaGetLastError" | "hipGetLastError"
+            "cudaPeekAtLastError"
+            | "cudaGetLastError"
+            | "hipGetLastError"
             | "hipPeekAtLastError" => success,
             "printf" | "fprintf" | "puts" | "fflush" | "perror" | "free" | "cudaFree"
             | "hipFree" | "srand" | "srand48" => success,

@@ -123,9 +123,7 @@ impl Host<'_> {
                 }
                 false
             }
-            Kind::ThrowStatement
-            | Kind::GotoStatement
-            | Kind::CoReturnStatement => false,
+            Kind::ThrowStatement | Kind::GotoStatement | Kind::CoReturnStatement => false,
             Kind::LabeledStatement => {
                 // Whoever jumps here comes with other values.
                 self.forget_everything();
@@ -838,7 +836,10 @@ impl Host<'_> {
             if container && value_node.kind() == Kind::ArgumentList {
                 // The number of elements, or an iterator.
                 if let Value::Array(values) = &value {
-                    count = values.first().filter(|first| first.as_int().is_some()).cloned();
+                    count = values
+                        .first()
+                        .filter(|first| first.as_int().is_some())
+                        .cloned();
                 }
                 value = Value::Unknown;
             }

@@ -229,10 +229,12 @@ mod tests {
     fn standing(time_ms: f64, registers_per_thread: u32) -> Standing {
         Standing {
             line: 3,
-            grid: [64, 1, 1],
+            grid: Some([64, 1, 1]),
             block: [256, 1, 1],
             launch_known: true,
             time_ms: Some(time_ms),
+            time_formula: None,
+            unknowns: Vec::new(),
             cycles: Some(time_ms * 1e6),
             bottleneck: Some("memory_bandwidth"),
             registers_per_thread,

@@ -623,6 +623,9 @@ pub(crate) mod tests {
         Estimate {
             cycles,
             time_ms: cycles.map(|cycles| cycles / 1e6),
+            time_formula: None,
+            time_formula_from: std::collections::BTreeMap::new(),
+            unknowns: Vec::new(),
             cycles_function: None,
             bottleneck: cycles.map(|_| "memory_bandwidth"),
             breakdown: Breakdown {
@@ -651,7 +654,8 @@ pub(crate) mod tests {
             language: "cuda",
             gpu: "a100-sxm4-40gb".to_owned(),
             launch: Launch {
-                grid: [64, 1, 1],
+                grid: Some([64, 1, 1]),
+                grid_formula: None,
                 block: [32, 8, 1],
                 dynamic_shared_bytes: 0,
                 block_source: "directive",
@@ -701,18 +705,18 @@ pub(crate) mod tests {
             lines: vec![Line {
                 file: "k.cu".to_owned(),
                 line: 4,
-                cycles: 123_456.0,
+                cycles: Some(123_456.0),
                 share: 1.0,
             }],
             what_if: vec![
                 WhatIf {
                     factor: "uncoalesced",
-                    cycles: 61_728.0,
+                    cycles: Some(61_728.0),
                     speedup: 2.0,
                 },
                 WhatIf {
                     factor: "divergence",
-                    cycles: 123_456.0,
+                    cycles: Some(123_456.0),
                     speedup: 1.0,
                 },
             ],

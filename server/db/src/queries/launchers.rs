@@ -226,7 +226,8 @@ impl Engine {
             let mut sites = Vec::new();
             let mut read = BTreeSet::new();
             for (main, run) in &runs {
-                let other = |(path, name): &(Arc<Path>, String)| *name == kernel.name && **path != *own;
+                let other =
+                    |(path, name): &(Arc<Path>, String)| *name == kernel.name && **path != *own;
                 if !run.read.contains(&own) && run.kernels.iter().any(other) {
                     continue;
                 }
@@ -294,7 +295,8 @@ impl Engine {
                 let read: Vec<u64> = headers.iter().map(|header| header.hash).collect();
                 let key = hash(&[&main.launching(), &launchers, &text.hash, &read]);
                 let sites = contents.called.get_or(key, || {
-                    let program = contents.program_with(&text, &headers, std::slice::from_ref(&main.text));
+                    let program =
+                        contents.program_with(&text, &headers, std::slice::from_ref(&main.text));
                     let (text, items) = (&program.text, &program.items);
                     let sites = launch_sites_through(text, items, &program.unit, &launchers);
                     sites.iter().map(LaunchSite::without_classes).collect()

@@ -123,7 +123,11 @@ fn linked_with(
             }
             for one in headers.iter().chain([text]) {
                 let called = called_in(&one.text);
-                wanted.extend(called.filter(|name| !defined.contains(*name)).map(str::to_owned));
+                wanted.extend(
+                    called
+                        .filter(|name| !defined.contains(*name))
+                        .map(str::to_owned),
+                );
             }
         }
         let names: Vec<String> = wanted.difference(&seen).cloned().collect();
@@ -209,7 +213,10 @@ fn device(profile: &Profile) -> Device {
             ("warpSize", number(profile.warp_size)),
             ("maxThreadsPerBlock", number(profile.max_threads_per_block)),
             ("maxThreadsPerMultiProcessor", number(threads_per_sm)),
-            ("maxBlocksPerMultiProcessor", number(profile.max_blocks_per_sm)),
+            (
+                "maxBlocksPerMultiProcessor",
+                number(profile.max_blocks_per_sm),
+            ),
             ("sharedMemPerBlock", number(profile.shared_per_block)),
             ("sharedMemPerBlockOptin", number(opt_in)),
             ("sharedMemPerMultiprocessor", number(profile.shared_per_sm)),

@@ -125,7 +125,7 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
     let assumed = "assumes that no two arrays overlap, as `restrict` would say".to_owned();
     Some(Finding {
         rule,
-        severity: wording::severity(gain, Certainty::Assumed, true),
+        severity: wording::severity(gain, Certainty::Assumed, false),
         place: Place::Site(worst_access.site),
         message: wording::sentence([
             Some(format!(

@@ -59,7 +59,10 @@ fn reads_block(ctx: &Context<'_>) -> bool {
         return false;
     }
     // The size at a launch may be a variable of the host, of which one value was read.
-    let mut found = matches!(ctx.facts.launch.block_source, Source::LaunchSite | Source::Run);
+    let mut found = matches!(
+        ctx.facts.launch.block_source,
+        Source::LaunchSite | Source::Run
+    );
     expressions(&ctx.kernel.body, &mut |expression| {
         found |= matches!(
             expression.kind,
