@@ -479,10 +479,9 @@ impl StandIns<'_> {
         };
         self.chosen
             .extend(open.into_iter().map(|symbol| (symbol, value)));
-        let granule = if matches!(last, Size::Blocks(_)) {
-            1
-        } else {
-            GRANULE
+        let granule = match last {
+            Size::Blocks(_) => 1,
+            _ => size.granule(GRANULE),
         };
         let at = |value: i64| {
             size.value(&|symbol| {

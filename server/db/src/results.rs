@@ -613,7 +613,7 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
             .map(|open| open.from.iter().cloned().collect())
             .unwrap_or_default(),
         unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),
-        cycles_function: cycles_function.filter(|_| open.is_none()),
+        cycles_function,
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
         breakdown: wire::Breakdown {
             compute,

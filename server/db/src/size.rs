@@ -100,6 +100,24 @@ impl Size {
         }
     }
 
+    /// The least multiple of a number with which the outermost division leaves nothing over.
+    pub(crate) fn granule(&self, of: i64) -> i64 {
+        let by = match self {
+            Size::Ceiling(_, by) => *by,
+            Size::Quotient(_, by) => match **by {
+                Size::Number(by) => by,
+                _ => 1,
+            },
+            Size::Product(quotient, _) => return quotient.granule(of),
+            _ => 1,
+        };
+        let (mut a, mut b) = (of, by.max(1));
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        (of / a).saturating_mul(by.max(1))
+    }
+
     /// Blocks as a launch in the source says them; `name` is the parameter that they follow.
     pub(crate) fn of_launch(blocks: Blocks, name: &str) -> Size {
         let (add, divisor, times) = match blocks {

@@ -231,7 +231,12 @@ impl KernelAnalysis {
         }
         honest.cycles = None;
         honest.time_ms = None;
-        honest.cycles_function = None;
+        let one = depends.open.as_ref();
+        let one = one.is_some_and(|open| open.unknowns.len() == 1);
+        if !one || self.sizes.grid_is_open() {
+            // Its numbers rest on the other sizes.
+            honest.cycles_function = None;
+        }
         honest.interval = None;
         if too_long && depends.open.is_none() {
             honest.why = Some("over an hour as the arguments are given".to_owned());
