@@ -328,8 +328,6 @@ impl KernelAnalysis {
                 },
             );
         }
-        let counts = sampler.counts();
-        let _ = sizes.counts.set(counts);
         let mut found = lock(&sizes.found);
         for (model, depends) in made {
             found.entry(model).or_insert_with(|| Arc::new(depends));
@@ -341,8 +339,21 @@ impl KernelAnalysis {
         if self.sizes.unknowns.is_empty() {
             return None;
         }
-        self.find(&[ModelId::Auto]);
-        self.sizes.counts.get()?.get(&class).cloned()
+        let found = self.sizes.counts.get_or_init(|| {
+            let sizes = &self.sizes;
+            let base = Sampled {
+                values: sizes.unknowns.iter().map(|(_, value)| *value).collect(),
+                estimates: BTreeMap::new(),
+                counts: self.facts.counts.clone(),
+            };
+            let mut sampler = Sampler {
+                analysis: self,
+                models: &[],
+                samples: vec![base],
+            };
+            sampler.counts()
+        });
+        found.get(&class).cloned()
     }
 
     /// True where some unknown size changes how often things run.
@@ -414,18 +425,21 @@ impl Sampler<'_> {
         Some(self.samples.len() - 1)
     }
 
+    /// Each unknown raised alone, which says whether it matters.
+    fn raise(&mut self) -> Vec<Option<usize>> {
+        let count = self.analysis.sizes.unknowns.len();
+        let raised = (0..count).map(|at| {
+            let mut times = vec![1; count];
+            times[at] = RAISED;
+            self.at(&times)
+        });
+        raised.collect()
+    }
+
     /// What each model's time depends on.
     fn all(&mut self) -> BTreeMap<ModelId, Depends> {
         let count = self.analysis.sizes.unknowns.len();
-        let ones = vec![1; count];
-        // Each unknown raised alone says whether it matters.
-        let raised: Vec<Option<usize>> = (0..count)
-            .map(|at| {
-                let mut times = ones.clone();
-                times[at] = RAISED;
-                self.at(&times)
-            })
-            .collect();
+        let raised = self.raise();
         let matter = |of: &Sampler<'_>, differs: &dyn Fn(&Sampled, &Sampled) -> bool| {
             let all = 0..count;
             all.filter(|&at| {
@@ -553,6 +567,7 @@ impl Sampler<'_> {
             counts.find(|count| count.class == class)?.value
         };
         let unknowns = self.analysis.sizes.unknowns.len();
+        self.raise();
         for class in OpClass::ALL {
             let first = of_class(&self.samples[0], class);
             let of: Vec<usize> = (0..unknowns)
