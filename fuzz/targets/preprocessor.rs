@@ -7,7 +7,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use warplens_fuzz::Case;
 use warplens_syntax::preprocess::{
-    Earlier, IncludeLine, Included, Includes, Macros, Options, Preprocessed, WordTable, preprocess,
+    EarlierText, IncludeLine, IncludeResult, Includes, Macros, Options, Preprocessed, WordTable, preprocess,
 };
 use warplens_syntax::words;
 
@@ -18,11 +18,11 @@ struct Itself<'a> {
 }
 
 impl Includes for Itself<'_> {
-    fn include(&mut self, line: &IncludeLine<'_>, _: &Macros, _: bool) -> Included {
+    fn include(&mut self, line: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
         if self.entered > 0 || line.system {
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         }
-        Included::Text {
+        IncludeResult::Text {
             text: self.text.into(),
             path: Path::new("itself.h").into(),
         }
@@ -41,7 +41,7 @@ impl Includes for Itself<'_> {
     }
 }
 
-fn run(text: &str, table: &WordTable, traced: bool, earlier: Option<Earlier>) -> Preprocessed {
+fn run(text: &str, table: &WordTable, traced: bool, earlier: Option<EarlierText>) -> Preprocessed {
     let options = Options {
         macros: Macros::default(),
         known_absent: &|name| name.starts_with("_WIN"),
@@ -71,7 +71,7 @@ fuzz_target!(|bytes: &[u8]| {
     ]
     .concat();
     let quiet = &run(&old, table, false, None).quiet;
-    let earlier = Earlier { text: &old, quiet };
+    let earlier = EarlierText { text: &old, quiet };
     let after = run(text, table, false, Some(earlier));
     assert_eq!(after.text, made.text);
     assert_eq!(after.macros.fingerprint(), made.macros.fingerprint());

@@ -1,4 +1,4 @@
-//! The catalogue: every rule by its id, and where its page stands.
+//! The catalogue: every rule by its id, and where its page is.
 
 use crate::rule::Rule;
 use crate::rules::RULES;
@@ -18,7 +18,7 @@ fn page(id: &str) -> String {
     format!("{}.md", id.replace('/', "-"))
 }
 
-/// Where a rule's page stands on the web: a diagnostic's `codeDescription.href`.
+/// Where a rule's page is on the web: a diagnostic's `codeDescription.href`.
 pub fn href(id: &str) -> String {
     format!(
         "https://github.com/warplens/warplens/blob/main/docs/rules/{}",
@@ -126,7 +126,7 @@ mod tests {
     fn docs_rules_is_up_to_date() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules");
         if !folder.parent().is_some_and(Path::is_dir) {
-            return; // The crate stands alone, as published.
+            return; // The crate is alone, as published.
         }
         let mut index = String::from(
             "# Rules\n\nWhat warplens reports. `warplens explain RULE` prints the same pages.\n\n\

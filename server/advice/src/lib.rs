@@ -1,12 +1,12 @@
 //! The rule catalogue: facts and estimates in, findings and code actions out. One rule a folder.
 //!
 //! [`run`] applies every rule to one kernel; [`actions`] offers the edits that answer findings. What a rule means, why it
-//! costs and how sure it is stands in its page, which is what `warplens explain` prints and what the diagnostics' links
+//! costs and how sure it is are in its page, which is what `warplens explain` prints and what the diagnostics' links
 //! open ([`catalogue`], [`href`]).
 //!
 //! A folder `rules/<category>/<rule>/` has all of a rule: what it finds (`mod.rs`), its code actions, `page.md`, and
 //! `fixtures/`. `rules/mod.rs` is the registry, which `cargo xtask generate` writes from the folders. What several rules
-//! read of a kernel stands in `subjects`, what several actions do to a text in `fixes`; neither knows a rule.
+//! read of a kernel is in `subjects`, what several actions do to a text in `fixes`; neither knows a rule.
 
 mod catalogue;
 pub mod fixes;
@@ -58,7 +58,7 @@ impl Severity {
     }
 }
 
-/// Where a finding stands.
+/// Where a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Inside the kernel.
@@ -147,8 +147,8 @@ pub struct Context<'a> {
     pub profile: &'a Profile,
     /// Resident blocks and warps.
     pub occupancy: &'a Occupancy,
-    /// True for a rule that somebody hears: what is on trial is not looked for otherwise.
-    pub heard: &'a dyn Fn(&str) -> bool,
+    /// True for a rule that is enabled: what is on trial is not looked for otherwise.
+    pub enabled: &'a dyn Fn(&str) -> bool,
     /// True where the registers are the compiler's or the user's word, false where they are estimated.
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
@@ -168,11 +168,11 @@ pub struct Context<'a> {
 }
 
 /// Compiles a changed copy of a kernel and predicts it under the same launch.
-pub type Recompile<'a> = &'a dyn Fn(&Kernel) -> Option<Recompiled>;
+pub type Recompile<'a> = &'a dyn Fn(&Kernel) -> Option<Recompilation>;
 
 /// A kernel compiled as it is and with something changed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recompiled {
+pub struct Recompilation {
     /// Loads and stores that a warp executes, on average, by place and class.
     pub before: Vec<(Site, Class, f64)>,
     /// The same with the change.
@@ -261,7 +261,7 @@ pub fn impossible(ctx: &Context<'_>) -> Vec<Finding> {
 /// What the rules find that look at this moment, in the order of their ids.
 fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
     let rules = RULES.iter().filter_map(|rule| match rule.look {
-        Look::At(When::Trial, _) if !(ctx.heard)(rule.id) => None,
+        Look::At(When::Trial, _) if !(ctx.enabled)(rule.id) => None,
         Look::At(when, check) if when == moment => Some(check),
         _ => None,
     });
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_for_only_when_somebody_hears_it_is_a_preview() {
+    fn what_is_looked_for_only_when_it_is_enabled_is_a_preview() {
         for rule in RULES {
             if let Look::At(When::Trial, _) = rule.look {
                 assert_eq!(rule.state, State::Preview, "{}", rule.id);
@@ -328,14 +328,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tried_out_is_looked_for_only_when_somebody_hears_it() {
+    fn what_is_tried_out_is_looked_for_only_when_it_is_enabled() {
         let mut gather = access(10);
         gather.pattern = warplens_facts::facts::Pattern::DataDependent;
         gather.stride = None;
         gather.transactions_per_request = None;
         let kernel = Kernel::new().access(gather);
-        let rules = |hears: &dyn Fn(&str) -> bool| -> Vec<&str> {
-            let findings = kernel.heard(hears, |_| 1.5);
+        let rules = |enabled: &dyn Fn(&str) -> bool| -> Vec<&str> {
+            let findings = kernel.findings_of(enabled, |_| 1.5);
             findings.iter().map(|finding| finding.rule).collect()
         };
         assert_eq!(rules(&|rule| rule == "mem/gather"), ["mem/gather"]);

@@ -31,7 +31,7 @@ pub struct Rule {
     pub title: &'static str,
     /// How loud its findings are, in words.
     pub severity: &'static str,
-    /// Whether it is heard without being asked for.
+    /// Whether it is reported without being enabled.
     pub state: State,
     /// The page, Markdown: what it detects, why it costs, how it is computed, an example, when it is wrong,
     /// how sure it is, references.
@@ -83,7 +83,7 @@ pub(crate) enum When {
     Reload,
     /// Where the launch can happen: what else costs time under it.
     Cost,
-    /// Likewise, and only where somebody hears the rule: what is tried out, and may compile the kernel once more.
+    /// Likewise, and only where the rule is enabled: what is tried out, and may compile the kernel once more.
     Trial,
     /// Under any launch: what is right or wrong.
     Always,

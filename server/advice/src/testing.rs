@@ -130,13 +130,13 @@ impl Kernel {
     }
 
     pub(crate) fn findings(&self, gain: impl Fn(Removal) -> f64) -> Vec<Finding> {
-        self.heard(&|_| true, gain)
+        self.findings_of(&|_| true, gain)
     }
 
-    /// What is found for somebody who hears these rules.
-    pub(crate) fn heard(
+    /// What is found where these rules are enabled.
+    pub(crate) fn findings_of(
         &self,
-        heard: &dyn Fn(&str) -> bool,
+        enabled: &dyn Fn(&str) -> bool,
         gain: impl Fn(Removal) -> f64,
     ) -> Vec<Finding> {
         let resources = Resources {
@@ -158,7 +158,7 @@ impl Kernel {
             profile: &input.profile,
             occupancy: &input.occupancy,
             registers_known: self.registers_known,
-            heard,
+            enabled,
             block_varies: self.block_varies,
             memory: &[],
             gain: &gain,

@@ -17,29 +17,46 @@ use crate::paths::{normalise, normalised};
 use crate::text::decode;
 
 /// Where the text of files comes from. Paths are taken as spelled, after [`normalise`](crate::normalise).
+///
+/// Files over others say only what they answer themselves: the rest is what the ones [behind](Files::behind) them answer.
 pub trait Files {
+    /// The files that answer what these do not; those that read by themselves have none behind them, which is [`NoFiles`].
+    fn behind(&self) -> &dyn Files;
+
     /// The text of a file. None: there is no such file, or it is no text, or too large, or unreadable.
-    fn read(&self, path: &Path) -> Option<Arc<SourceFile>>;
+    fn read(&self, path: &Path) -> Option<Arc<SourceFile>> {
+        self.behind().read(path)
+    }
 
     /// Whether there is a file of that name; a folder is none.
-    fn exists(&self, path: &Path) -> bool;
+    fn exists(&self, path: &Path) -> bool {
+        self.behind().exists(path)
+    }
 
     /// What lies in a folder, in the order of the names; nothing where there is no such folder.
-    fn list(&self, folder: &Path) -> Arc<[Entry]>;
+    fn list(&self, folder: &Path) -> Arc<[Entry]> {
+        self.behind().list(folder)
+    }
 
     /// When a file was written last and how long it is, as the disk says now; nothing where there is no such file. Buffers
     /// have no stamp.
-    fn stamp(&self, path: &Path) -> Option<Stamp>;
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        self.behind().stamp(path)
+    }
 
     /// A part of a file's bytes as they are on the disk now, as many of them as there are.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
-    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>>;
+    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
+        self.behind().bytes(path, part)
+    }
 
     /// Where a path leads once links are followed; nothing where it leads nowhere.
-    fn real(&self, path: &Path) -> Option<PathBuf>;
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        self.behind().real(path)
+    }
 
     /// The files in and below these folders that `wanted` takes by their paths, as many as `most`; what `.gitignore` excludes and
     /// what is hidden is left out.
@@ -48,27 +65,35 @@ pub trait Files {
         folders: &[PathBuf],
         most: usize,
         wanted: &dyn Fn(&Path) -> bool,
-    ) -> Vec<PathBuf>;
+    ) -> Vec<PathBuf> {
+        self.behind().walk(folders, most, wanted)
+    }
 
     /// Grows whenever an answer may have changed. An answer given after the generation was asked for is good
     /// for as long as the generation stays.
-    fn generation(&self) -> u64;
+    fn generation(&self) -> u64 {
+        self.behind().generation()
+    }
 
     /// Whether a file is being edited, so that its text changes again and again.
-    fn is_open(&self, _: &Path) -> bool {
-        false
+    fn is_open(&self, path: &Path) -> bool {
+        self.behind().is_open(path)
     }
 
     /// The files whose text is all that changed since that generation; nothing where more may have, or it is not known.
-    fn changed_since(&self, _: u64) -> Option<Vec<PathBuf>> {
-        None
+    fn changed_since(&self, generation: u64) -> Option<Vec<PathBuf>> {
+        self.behind().changed_since(generation)
     }
 
     /// Grows whenever it may have changed which files there are, and not where only the text of one did.
-    fn existence(&self) -> u64;
+    fn existence(&self) -> u64 {
+        self.behind().existence()
+    }
 
     /// From here on every answer is as the files are now: something outside may have changed any of them.
-    fn look_again(&self);
+    fn look_again(&self) {
+        self.behind().look_again();
+    }
 }
 
 /// One name in a folder.
@@ -137,6 +162,10 @@ pub struct Stamp {
 pub struct NoFiles;
 
 impl Files for NoFiles {
+    fn behind(&self) -> &dyn Files {
+        self
+    }
+
     fn read(&self, _: &Path) -> Option<Arc<SourceFile>> {
         None
     }
@@ -167,6 +196,14 @@ impl Files for NoFiles {
 
     fn generation(&self) -> u64 {
         0
+    }
+
+    fn is_open(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn changed_since(&self, _: u64) -> Option<Vec<PathBuf>> {
+        None
     }
 
     fn existence(&self) -> u64 {
@@ -318,6 +355,10 @@ impl DiskFiles {
 }
 
 impl Files for DiskFiles {
+    fn behind(&self) -> &dyn Files {
+        &NoFiles
+    }
+
     fn read(&self, path: &Path) -> Option<Arc<SourceFile>> {
         self.look(path, true).1
     }
@@ -721,6 +762,10 @@ impl<F: Files> OpenFiles<F> {
 }
 
 impl<F: Files> Files for OpenFiles<F> {
+    fn behind(&self) -> &dyn Files {
+        &self.inner
+    }
+
     fn read(&self, path: &Path) -> Option<Arc<SourceFile>> {
         self.buffer(path).or_else(|| self.inner.read(path))
     }
@@ -752,27 +797,6 @@ impl<F: Files> Files for OpenFiles<F> {
         unsaved.extend(below.iter().cloned());
         unsaved.sort_unstable();
         unsaved.into()
-    }
-
-    fn stamp(&self, path: &Path) -> Option<Stamp> {
-        self.inner.stamp(path)
-    }
-
-    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
-        self.inner.bytes(path, part)
-    }
-
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        self.inner.real(path)
-    }
-
-    fn walk(
-        &self,
-        folders: &[PathBuf],
-        most: usize,
-        wanted: &dyn Fn(&Path) -> bool,
-    ) -> Vec<PathBuf> {
-        self.inner.walk(folders, most, wanted)
     }
 
     fn generation(&self) -> u64 {
@@ -807,9 +831,5 @@ impl<F: Files> Files for OpenFiles<F> {
 
     fn existence(&self) -> u64 {
         self.existence.load(Ordering::Acquire) + self.inner.existence()
-    }
-
-    fn look_again(&self) {
-        self.inner.look_again();
     }
 }

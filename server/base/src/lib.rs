@@ -10,6 +10,7 @@ mod compile_commands;
 mod files;
 mod include_search;
 mod paths;
+mod run_lines;
 mod system_headers;
 mod text;
 
@@ -19,5 +20,6 @@ pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, File
 pub use files::{DiskFiles, Entry, EntryKind, Files, NoFiles, OpenFiles, SourceFile, Stamp};
 pub use include_search::{HeaderIndex, IncludeSearch};
 pub use paths::normalise;
+pub use run_lines::{Program, RunLine, in_cmake, in_makefile, in_script};
 pub use system_headers::is_system_header;
 pub use text::{NotText, decode};

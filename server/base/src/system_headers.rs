@@ -454,7 +454,7 @@ mod tests {
     fn tables_are_sorted_as_the_search_needs_them() {
         for table in [FOLDERS, HIP_HEADERS, CPP_HEADERS, HEADERS] {
             for pair in table.windows(2) {
-                assert!(pair[0] < pair[1], "{} stands before {}", pair[0], pair[1]);
+                assert!(pair[0] < pair[1], "{} is before {}", pair[0], pair[1]);
             }
         }
     }

@@ -22,7 +22,7 @@ pub use usage::{Usage, amd_remarks, ptxas_verbose};
 
 /// One compiled kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Assembled {
+pub struct AssembledKernel {
     /// The linker's name.
     pub mangled: String,
     /// `sm_80`; empty where nothing says it.
@@ -41,12 +41,12 @@ pub struct Assembled {
     pub lines: BTreeMap<(Arc<str>, u32), BTreeMap<Class, u64>>,
 }
 
-impl Assembled {
-    fn named(mangled: &str, architecture: &str) -> Assembled {
-        Assembled {
+impl AssembledKernel {
+    fn named(mangled: &str, architecture: &str) -> AssembledKernel {
+        AssembledKernel {
             mangled: mangled.to_owned(),
             architecture: architecture.to_owned(),
-            ..Assembled::default()
+            ..AssembledKernel::default()
         }
     }
 

@@ -1,18 +1,15 @@
 //! How often a block of the compiled kernel is executed.
 //!
-//! The compiler knows no launch, so a block's frequency is a chain of shares: of what stands around it, a side of a
+//! The compiler knows no launch, so a block's frequency is a chain of shares: of what is around it, a side of a
 //! branch, an iteration of a loop. Where a loop was fully unrolled its iterations are blocks of their own, each as
 //! frequent as the loop was; an unrolled loop has fewer iterations by its factor, and a remainder loop. Of a
 //! loop that is left from within, it is not known in which iteration: those that are executed are shared out evenly over
 //! the blocks, so that unrolling changes nothing of what is executed but the loop's own tests.
-//! Numbers come from whoever counted warps at the kernel's controls ([`Ways`]).
+//! Numbers come from the analysis that counted warps at the kernel's controls ([`WarpsAtControl`]).
 
-use rustc_hash::FxHashMap;
-use warplens_ir::{Control, Site};
+use warplens_ir::Control;
 
-use crate::graph::{Graph, Op, V};
-use crate::select::{self, Instruction, needs_move};
-use crate::{Class, CompiledKernel};
+use crate::CompiledKernel;
 
 /// How often: an index into [`CompiledKernel::frequencies`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,7 +20,7 @@ impl Frequency {
     pub(crate) const ONCE: Frequency = Frequency(0);
 }
 
-/// How often something is executed, against what stands around it; that comes before it in the list.
+/// How often something is executed, against what is around it; that comes before it in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Share {
     /// Once by every warp.
@@ -68,7 +65,7 @@ impl Frequencies {
 
 /// How warps go on at a control, over a launch.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ways<'a> {
+pub struct WarpsAtControl<'a> {
     /// Warps that come there.
     pub reached: f64,
     /// Those that take it; of a loop, the iterations of warps.
@@ -79,7 +76,7 @@ pub struct Ways<'a> {
     pub turns: &'a [(u64, f64)],
 }
 
-impl Ways<'_> {
+impl WarpsAtControl<'_> {
     fn side(&self, taken: bool) -> f64 {
         if self.reached <= 0.0 {
             return 0.0;
@@ -115,209 +112,13 @@ impl Ways<'_> {
     }
 }
 
-/// Instructions alike.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Code {
-    /// The source that they were made of.
-    pub site: Site,
-    /// Their class.
-    pub class: Class,
-    /// How many are executed each time.
-    pub count: u32,
-    /// Loads and stores of the source that they do: a wide load of shared memory does several. 0 for other classes.
-    pub accesses: u32,
-    /// Their part of the longest chain of instructions of their blocks that wait for one another: of arithmetic the
-    /// instructions on it, of loads the round trips to memory, where those that wait for none of each other go together.
-    pub chain: f32,
-    /// How often.
-    pub frequency: Frequency,
-}
-
-/// The code of a kernel with how often it is executed; slow paths that calls share are not.
-pub(crate) fn executed(graph: &Graph, code: &select::Code) -> Vec<Code> {
-    let mut gathered = Gathered::default();
-    for (number, (instructions, block)) in code.blocks.iter().zip(&graph.blocks).enumerate() {
-        let waits = Waits::of(instructions);
-        for (at, instruction) in instructions.iter().enumerate() {
-            if let Some(&phi) = code.moves.get(&(number, at)) {
-                // A constant is moved where control comes from.
-                let args = &graph.inst(phi).args;
-                for (&arg, from) in args.iter().zip(&block.from) {
-                    if needs_move(graph, arg) {
-                        let times = (1, 0);
-                        gathered.add(instruction, times, 0.0, graph.block(*from).frequency);
-                    }
-                }
-                continue;
-            }
-            let accesses = accesses(graph, instruction);
-            let times = (instruction.count, accesses);
-            let chain = waits.part(instruction);
-            for frequency in std::iter::once(block.frequency).chain(block.again) {
-                gathered.add(instruction, times, chain, frequency);
-            }
-        }
-    }
-    for instruction in &code.once {
-        let count = instruction.count;
-        gathered.add(instruction, (count, 0), count as f32, Frequency::ONCE);
-    }
-    gathered.code
-}
-
-fn accesses(graph: &Graph, instruction: &Instruction) -> u32 {
-    match instruction.class {
-        Class::Ldg | Class::Lds | Class::Ldl | Class::Ldc => {
-            let is_load = |v: &&V| matches!(graph.op(**v), Op::Load(..));
-            let loads = instruction.values.iter().filter(is_load).count() as u32;
-            instruction.count * loads.max(1)
-        }
-        Class::Stg | Class::Sts | Class::Stl => instruction.count,
-        _ => 0,
-    }
-}
-
-#[derive(Default)]
-struct Gathered {
-    code: Vec<Code>,
-    known: FxHashMap<(Frequency, Site, Class), usize>,
-}
-
-impl Gathered {
-    fn add(
-        &mut self,
-        instruction: &Instruction,
-        (count, accesses): (u32, u32),
-        chain: f32,
-        frequency: Frequency,
-    ) {
-        let (site, class) = (instruction.site, instruction.class);
-        let key = (frequency, site, class);
-        let at = *self.known.entry(key).or_insert_with(|| {
-            self.code.push(Code {
-                site,
-                class,
-                count: 0,
-                accesses: 0,
-                chain: 0.0,
-                frequency,
-            });
-            self.code.len() - 1
-        });
-        self.code[at].count += count;
-        self.code[at].accesses += accesses;
-        self.code[at].chain += chain;
-    }
-}
-
-/// Memories whose answers are waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Memory {
-    Device,
-    Shared,
-}
-
-fn loaded_from(class: Class) -> Option<Memory> {
-    match class {
-        Class::Ldg | Class::Ldl | Class::Atom | Class::Tex => Some(Memory::Device),
-        Class::Lds => Some(Memory::Shared),
-        _ => None,
-    }
-}
-
-fn stored_to(class: Class) -> Option<Memory> {
-    match class {
-        Class::Stg | Class::Stl | Class::Red | Class::Atom => Some(Memory::Device),
-        Class::Sts => Some(Memory::Shared),
-        _ => None,
-    }
-}
-
-/// How far an instruction is down the chains of its block.
-#[derive(Debug, Clone, Copy, Default)]
-struct Depth {
-    arithmetic: u32,
-    /// Round trips by [`Memory`].
-    trips: [u32; 2],
-}
-
-impl Depth {
-    fn behind(&mut self, other: Depth) {
-        self.arithmetic = self.arithmetic.max(other.arithmetic);
-        for (mine, theirs) in self.trips.iter_mut().zip(other.trips) {
-            *mine = (*mine).max(theirs);
-        }
-    }
-}
-
-/// How the instructions of a block wait for one another.
-#[derive(Debug, Clone, Copy, Default)]
-struct Waits {
-    longest: Depth,
-    arithmetic: u32,
-    /// Loads by [`Memory`].
-    loads: [u32; 2],
-}
-
-impl Waits {
-    /// A load goes ahead of everything but what gives its address and stores to the same memory: those are issued
-    /// when what they store is there, and in order.
-    fn of(instructions: &[Instruction]) -> Waits {
-        let mut waits = Waits::default();
-        let mut made: FxHashMap<V, Depth> = FxHashMap::default();
-        let mut stored = [Depth::default(); 2];
-        let mut met = Depth::default();
-        for instruction in instructions {
-            let mut depth = Depth::default();
-            for read in &instruction.uses {
-                if let Some(known) = made.get(read) {
-                    depth.behind(*known);
-                }
-            }
-            let count = instruction.count;
-            if let Some(memory) = loaded_from(instruction.class) {
-                let (trips, before) = (depth.trips, stored[memory as usize]);
-                depth.trips =
-                    std::array::from_fn(|of| trips[of].max(before.trips[of]).max(met.trips[of]));
-                depth.trips[memory as usize] += 1;
-                waits.loads[memory as usize] += count;
-            } else if instruction.class == Class::Bar {
-                met.trips = waits.longest.trips;
-            } else if stored_to(instruction.class).is_none() {
-                depth.arithmetic += 1;
-                waits.arithmetic += count;
-            }
-            if let Some(memory) = stored_to(instruction.class) {
-                stored[memory as usize].behind(depth);
-            }
-            for value in &instruction.values {
-                made.insert(*value, depth);
-            }
-            waits.longest.behind(depth);
-        }
-        waits
-    }
-
-    /// An instruction's part of the longest chain.
-    fn part(&self, instruction: &Instruction) -> f32 {
-        let count = instruction.count as f32;
-        let (longest, all) = match loaded_from(instruction.class) {
-            Some(of) => (self.longest.trips[of as usize], self.loads[of as usize]),
-            None if stored_to(instruction.class).is_some() => return 0.0,
-            None => (self.longest.arithmetic, self.arithmetic),
-        };
-        if all > 0 {
-            count * (longest as f32 / all as f32).min(1.0)
-        } else {
-            count
-        }
-    }
-}
-
 impl CompiledKernel {
     /// Executions of each frequency by one warp, averaged over those of the launch; `ways` says how they go on at a
     /// control, `None` where it was not counted: then every way is gone, and a loop is gone through once.
-    pub fn executions<'w>(&self, ways: &dyn Fn(Control) -> Option<Ways<'w>>) -> Executions {
+    pub fn executions<'w>(
+        &self,
+        ways: &dyn Fn(Control) -> Option<WarpsAtControl<'w>>,
+    ) -> Executions {
         let mut times: Vec<f64> = Vec::with_capacity(self.frequencies.len());
         let mut followed = true;
         for share in &self.frequencies {

@@ -209,13 +209,13 @@ pub(crate) enum End {
 pub(crate) struct Block {
     pub code: Vec<V>,
     pub end: End,
-    /// How often its code stands in the program.
+    /// Copies of its code in the program.
     pub copies: u32,
     /// How often it is executed.
     pub frequency: Frequency,
     /// How often the test of a loop is executed before the first iteration.
     pub again: Option<Frequency>,
-    /// The innermost loop that it stands in: an index into [`Graph::loops`].
+    /// The innermost loop that it is in: an index into [`Graph::loops`].
     pub within: Option<u32>,
     /// Blocks that lead here; the arguments of a phi have this order.
     pub from: SmallVec<[B; 2]>,

@@ -7,6 +7,7 @@ mod amd;
 pub mod assembly;
 mod build;
 mod class;
+mod executed;
 mod frequency;
 mod graph;
 mod passes;
@@ -24,7 +25,8 @@ use rustc_hash::FxHashSet;
 use warplens_ir::{Controls, Kernel, Site};
 
 pub use class::Class;
-pub use frequency::{Code, Executions, Frequency, Ways};
+pub use executed::Code;
+pub use frequency::{Executions, Frequency, WarpsAtControl};
 pub use recipes::library;
 pub use target::Target;
 
@@ -181,7 +183,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
             .places
             .push((instruction.site, instruction.class, count));
     }
-    compiled.code = frequency::executed(&graph, &code);
+    compiled.code = executed::executed(&graph, &code);
     // Each word that found no register is written where it is made and read where it is used.
     for spilled in &allocation.spilled {
         let block = &graph.blocks[spilled.block];

@@ -86,7 +86,7 @@ fn times(graph: &Graph, block: &Block) -> f64 {
         turns *= weight;
         within = graph.block(graph.loops[around as usize].before).within;
     }
-    // A loop's test stands once before it.
+    // A loop's test is once before it.
     let before = f64::from(u8::from(block.again.is_some()));
     (f64::from(block.copies) - before) * turns + before * turns / weight
 }

@@ -27,7 +27,7 @@ pub(crate) struct Recipe {
     pub registers: u32,
 }
 
-/// A line of a file, and its recipe once somebody asked: a kernel has few of the hundreds.
+/// A line of a file, and its recipe once it was needed: a kernel has few of the hundreds.
 #[derive(Debug, Clone)]
 struct Line {
     name: &'static str,
@@ -65,7 +65,7 @@ fn table() -> &'static [Line] {
     lines(Target::default().index())
 }
 
-/// All recipes of an architecture; the first stands for what is not among them.
+/// All recipes of an architecture; the first one is for what is not among them.
 fn lines(architecture: usize) -> &'static [Line] {
     static LINES: [OnceLock<Vec<Line>>; MEASURED.len()] =
         [const { OnceLock::new() }; MEASURED.len()];

@@ -311,13 +311,13 @@ impl<'a> Pressure<'a> {
         // Phis: made at the block's start, read at the end of those before it.
         let mut made: Vec<Vec<u32>> = vec![Vec::new(); pieces.len()];
         let mut given: Vec<Vec<u32>> = vec![Vec::new(); pieces.len()];
-        for (block, stands) in graph.blocks.iter().enumerate() {
-            for &v in stands.code.iter().filter(|v| graph.op(**v) == Op::Phi) {
+        for (block, own) in graph.blocks.iter().enumerate() {
+            for &v in own.code.iter().filter(|v| graph.op(**v) == Op::Phi) {
                 if graph.ty(v).words() == 0 {
                     continue;
                 }
                 made[first[block]].push(self.number(v));
-                for (arg, from) in graph.inst(v).args.iter().zip(&stands.from) {
+                for (arg, from) in graph.inst(v).args.iter().zip(&own.from) {
                     let mut roots = Vec::new();
                     operands(graph, code, *arg, &mut roots);
                     for root in roots {
@@ -619,7 +619,7 @@ fn dependences(code: &[Instruction], orders: &[Operands], values: usize) -> List
                 on.extend(stores.insert(of, number));
                 on.extend(loads.remove(&of).unwrap_or_default());
             }
-            // What ends the block stands at its end.
+            // What ends the block is at its end.
             Class::Bra => on.extend(0..number),
             _ => {}
         }

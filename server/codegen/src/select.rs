@@ -48,7 +48,7 @@ impl Instruction {
 #[derive(Debug)]
 pub(crate) struct Code {
     pub blocks: Vec<Vec<Instruction>>,
-    /// What stands and is executed once: constants.
+    /// What is written and executed once: constants.
     pub once: Vec<Instruction>,
     /// Slow paths that calls share: they stand once, and hardly any call goes there.
     pub aside: Vec<Instruction>,
@@ -59,7 +59,7 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Every instruction with how often it stands in the program.
+    /// Every instruction with how many copies of it the program has.
     pub fn all<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = (&'a Instruction, u32)> {
         let blocks = self.blocks.iter().zip(&graph.blocks);
         blocks

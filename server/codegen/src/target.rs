@@ -103,7 +103,7 @@ pub(crate) const MEASURED: [Machine; 7] = [
     },
 ];
 
-/// The one that stands for GPUs without a compute capability.
+/// The one for GPUs without a compute capability.
 const USUAL: (u32, u32) = (8, 0);
 
 impl Target {

@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 use warplens_codegen::Class;
-use warplens_codegen::assembly::{Assembled, Name, amd_remarks, cubin, ptx, ptxas_verbose, sass};
+use warplens_codegen::assembly::{
+    AssembledKernel, Name, amd_remarks, cubin, ptx, ptxas_verbose, sass,
+};
 
-fn count(kernel: &Assembled, class: Class) -> u64 {
+fn count(kernel: &AssembledKernel, class: Class) -> u64 {
     kernel.instructions.get(&class).copied().unwrap_or(0)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_codegen::assembly::{Assembled, Name};
+use warplens_codegen::assembly::{AssembledKernel, Name};
 use warplens_machine::{Profile, occupancy};
 use warplens_models::ModelId;
 
@@ -27,7 +27,7 @@ impl Engine {
     )]
     pub fn estimate_assembled(
         &self,
-        assembled: &[Assembled],
+        assembled: &[AssembledKernel],
         path: &Path,
         settings: &Settings,
         overrides: &Overrides,
@@ -73,7 +73,7 @@ impl Engine {
     /// The GPUs asked for, else the settings', else one of the architecture that the code is for.
     fn assembled_targets(
         &self,
-        assembled: &[Assembled],
+        assembled: &[AssembledKernel],
         settings: &Settings,
         gpus: &[String],
     ) -> Result<Vec<Arc<Profile>>, String> {
@@ -113,7 +113,7 @@ impl Engine {
 }
 
 fn result(
-    kernel: &Assembled,
+    kernel: &AssembledKernel,
     name: &Name,
     file: &str,
     profile: &Profile,

@@ -1,12 +1,14 @@
 //! What is kept by content, a field a family of queries; see [`crate::memo`] for why.
 
 use warplens_codegen::{CompiledKernel, Options};
+use warplens_facts::facts::SourceFacts;
 use warplens_hir::{Item, Unit};
 use warplens_host::{Build, LaunchSite};
 
-use crate::KernelAnalysis;
+use crate::estimates::Estimates;
 use crate::lowered::Lowered;
 use crate::memo::Memo;
+use crate::{Finding, KernelAnalysis, ModelInput};
 
 /// Analyses, kernels in IR and units for which there is room. Units hold whole texts with their trees.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +41,8 @@ pub(crate) struct Contents {
     pub(crate) units: Memo<u64, Unit>,
     /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
     pub(crate) sites: Memo<u64, Vec<(usize, LaunchSite)>>,
+    /// `queries::runs`: launches of a run, like these.
+    pub(crate) runs: Memo<u64, Vec<(usize, LaunchSite)>>,
     /// What a text with programs in its literals builds them with.
     pub(crate) builds: Memo<u64, Vec<Build>>,
     /// `queries::launchers`: launches by a text's functions as another text calls them.
@@ -47,6 +51,14 @@ pub(crate) struct Contents {
     pub(crate) kernels: Memo<u64, Lowered>,
     /// `queries::compiled_kernels`, by the kernel's shape and how it is compiled.
     pub(crate) compiled: Memo<(u64, Options), CompiledKernel>,
+    /// `queries::facts`
+    pub(crate) facts: Memo<u64, SourceFacts>,
+    /// `queries::model_inputs`
+    pub(crate) inputs: Memo<u64, ModelInput>,
+    /// `queries::estimates`
+    pub(crate) estimates: Memo<u64, Estimates>,
+    /// `queries::findings`
+    pub(crate) findings: Memo<u64, Vec<Finding>>,
     /// `queries::analyses`
     pub(crate) analyses: Memo<u64, KernelAnalysis>,
 }
@@ -62,10 +74,15 @@ impl Default for Contents {
             outlines: Memo::new(2 * units),
             units: Memo::new(units),
             sites: Memo::new(kernels),
+            runs: Memo::new(units),
             builds: Memo::new(kernels),
             called: Memo::new(kernels),
             kernels: Memo::new(kernels),
             compiled: Memo::new(kernels),
+            facts: Memo::new(analyses),
+            inputs: Memo::new(analyses),
+            estimates: Memo::new(analyses),
+            findings: Memo::new(analyses),
             analyses: Memo::new(analyses),
         }
     }
@@ -77,11 +94,27 @@ impl Contents {
         self.outlines.set_room(2 * room.units);
         self.units.set_room(room.units);
         self.sites.set_room(room.kernels);
+        self.runs.set_room(room.units);
         self.builds.set_room(room.kernels);
         self.called.set_room(room.kernels);
         self.kernels.set_room(room.kernels);
         self.compiled.set_room(room.kernels);
+        self.facts.set_room(room.analyses);
+        self.inputs.set_room(room.analyses);
+        self.estimates.set_room(room.analyses);
+        self.findings.set_room(room.analyses);
         self.analyses.set_room(room.analyses);
+    }
+
+    /// Room for a file with this many kernels, see [`Memo::make_room`].
+    pub(crate) fn make_room(&self, kernels: usize) {
+        self.kernels.make_room(kernels);
+        self.compiled.make_room(kernels);
+        self.facts.make_room(kernels);
+        self.inputs.make_room(kernels);
+        self.estimates.make_room(kernels);
+        self.findings.make_room(kernels);
+        self.analyses.make_room(kernels);
     }
 
     /// Lets go of everything.
@@ -93,6 +126,10 @@ impl Contents {
         self.called.clear();
         self.kernels.clear();
         self.compiled.clear();
+        self.facts.clear();
+        self.inputs.clear();
+        self.estimates.clear();
+        self.findings.clear();
         self.analyses.clear();
     }
 }

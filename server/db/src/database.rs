@@ -4,15 +4,13 @@
 //! where something that it asked for has changed. A file that does not exist is an input too: who asked for it is computed
 //! again when it appears.
 
-use std::io;
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dashmap::DashMap;
 use salsa::{Durability, Setter as _};
-use warplens_base::{Entry, Files, SourceFile, Stamp};
+use warplens_base::{Entry, Files, SourceFile};
 
 use crate::stores::Stores;
 
@@ -218,56 +216,24 @@ impl Db for Database {
     }
 }
 
-/// The files as a query sees them: it depends on what it reads, and where it looked for a file, on which files there are.
+/// The files as a query sees them: it depends on what it reads, and where it asks the disk for anything else, on which files there
+/// are.
 impl Files for Database {
-    fn read(&self, path: &Path) -> Option<Arc<SourceFile>> {
-        text(self, file(self, path))
+    fn behind(&self) -> &dyn Files {
+        self.existence();
+        &*self.inputs.disk
     }
 
-    fn exists(&self, path: &Path) -> bool {
-        self.existence();
-        self.inputs.disk.exists(path)
+    fn read(&self, path: &Path) -> Option<Arc<SourceFile>> {
+        text(self, file(self, path))
     }
 
     fn list(&self, path: &Path) -> Arc<[Entry]> {
         Arc::clone(folder(self, path).entries(self))
     }
 
-    fn stamp(&self, path: &Path) -> Option<Stamp> {
-        self.existence();
-        self.inputs.disk.stamp(path)
-    }
-
-    fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
-        self.existence();
-        self.inputs.disk.bytes(path, part)
-    }
-
-    fn real(&self, path: &Path) -> Option<PathBuf> {
-        self.existence();
-        self.inputs.disk.real(path)
-    }
-
-    fn walk(
-        &self,
-        folders: &[PathBuf],
-        most: usize,
-        wanted: &dyn Fn(&Path) -> bool,
-    ) -> Vec<PathBuf> {
-        self.existence();
-        self.inputs.disk.walk(folders, most, wanted)
-    }
-
-    fn generation(&self) -> u64 {
-        self.inputs.disk.generation()
-    }
-
     fn existence(&self) -> u64 {
         world(self).existence(self)
-    }
-
-    fn look_again(&self) {
-        self.inputs.disk.look_again();
     }
 }
 

@@ -8,42 +8,54 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use warplens_models::{Estimate, Factor, ModelId, Question};
+use warplens_models::{Estimate, Factor, ModelId, ModelInput, Question};
 
 use crate::{Cancel, KernelAnalysis, Overrides};
 
-/// The answers, and what they depend on beside the facts.
+/// The answers of the models, and what they depend on.
 #[derive(Debug)]
 pub(crate) struct Estimates {
+    input: Arc<ModelInput>,
     without: Vec<Factor>,
     warps_per_sm: Option<u32>,
     by_model: OnceLock<BTreeMap<ModelId, Estimate>>,
-    honest: OnceLock<BTreeMap<ModelId, Estimate>>,
-    shown: OnceLock<Arc<Estimate>>,
     simulated: Mutex<BTreeMap<ModelId, Arc<Estimate>>>,
-    lines: OnceLock<Vec<(u32, f64)>>,
-    what_if: OnceLock<Vec<(Factor, f64, f64)>>,
 }
 
 impl Estimates {
-    pub(crate) fn new(overrides: &Overrides) -> Estimates {
+    pub(crate) fn new(input: Arc<ModelInput>, overrides: &Overrides) -> Estimates {
         Estimates {
+            input,
             without: overrides.without.clone(),
             warps_per_sm: overrides.warps_per_sm,
             by_model: OnceLock::new(),
-            honest: OnceLock::new(),
-            shown: OnceLock::new(),
             simulated: Mutex::default(),
-            lines: OnceLock::new(),
-            what_if: OnceLock::new(),
         }
     }
+
+    fn question(&self) -> Question<'_> {
+        Question {
+            without: &self.without,
+            warps_per_sm: self.warps_per_sm,
+            ..Question::of(&self.input)
+        }
+    }
+}
+
+/// What follows from the estimate that is shown first.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// What each model says without numbers that rest on sizes that nothing gives.
+    estimates: OnceLock<BTreeMap<ModelId, Estimate>>,
+    estimate: OnceLock<Arc<Estimate>>,
+    lines: OnceLock<Vec<(u32, f64)>>,
+    what_if: OnceLock<Vec<(Factor, f64, f64)>>,
 }
 
 impl KernelAnalysis {
     /// What each model says that answers within a keystroke.
     pub fn estimates(&self) -> &BTreeMap<ModelId, Estimate> {
-        self.estimates.honest.get_or_init(|| {
+        self.shown.estimates.get_or_init(|| {
             let said = self.stand_in_estimates();
             self.find(&ModelId::analytical());
             let honest = said.iter();
@@ -96,25 +108,24 @@ impl KernelAnalysis {
         if cancel.is_cancelled() {
             return None;
         }
-        let estimate = made.unwrap_or_else(|_| failed());
-        let estimate = Arc::new(self.honest(model, &estimate));
-        let mut simulated = lock(&self.estimates.simulated);
-        simulated.insert(model, Arc::clone(&estimate));
-        Some(estimate)
+        let estimate = Arc::new(made.unwrap_or_else(|_| failed()));
+        lock(&self.estimates.simulated).insert(model, estimate);
+        self.simulated(model)
     }
 
     /// What a model that simulates has said, if it was run.
     pub fn simulated(&self, model: ModelId) -> Option<Arc<Estimate>> {
-        lock(&self.estimates.simulated).get(&model).cloned()
+        let known = lock(&self.estimates.simulated).get(&model).cloned()?;
+        Some(Arc::new(self.honest(model, &known)))
     }
 
     /// The estimate shown first: of the chosen model, or [`ModelId::Auto`]'s until it has run.
     pub fn estimate(&self) -> Arc<Estimate> {
         let shown = self.simulated(self.model);
         shown.unwrap_or_else(|| {
-            let known = &self.estimates.shown;
+            let known = &self.shown.estimate;
             let honest = || {
-                let (model, said) = self.shown();
+                let (model, said) = self.stood();
                 Arc::new(self.honest(model, said))
             };
             Arc::clone(known.get_or_init(honest))
@@ -124,11 +135,11 @@ impl KernelAnalysis {
     /// The cycles of the estimate shown first, with stand-ins for sizes that nothing gives: to be compared with those of the
     /// same kernel changed.
     pub(crate) fn stand_in_cycles(&self) -> Option<f64> {
-        self.shown().1.cycles
+        self.stood().1.cycles
     }
 
     /// What an analytical model says with stand-ins: the chosen one, or [`ModelId::Auto`].
-    fn shown(&self) -> (ModelId, &Estimate) {
+    fn stood(&self) -> (ModelId, &Estimate) {
         let estimates = self.stand_in_estimates();
         match estimates.get_key_value(&self.model) {
             Some((&model, estimate)) => (model, estimate),
@@ -141,13 +152,13 @@ impl KernelAnalysis {
         if let Some(simulated) = self.simulated(self.model) {
             return shares(&simulated.lines);
         }
-        let lines = &self.estimates.lines;
-        lines.get_or_init(|| shares(&self.shown().1.lines)).clone()
+        let lines = &self.shown.lines;
+        lines.get_or_init(|| shares(&self.stood().1.lines)).clone()
     }
 
     /// The kernel without one factor, by the model shown first: factor, cycles, speedup.
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
-        self.estimates.what_if.get_or_init(|| {
+        self.shown.what_if.get_or_init(|| {
             let made = catch_unwind(AssertUnwindSafe(|| {
                 warplens_models::what_if(self.model, &self.question())
             }));
@@ -156,11 +167,7 @@ impl KernelAnalysis {
     }
 
     pub(crate) fn question(&self) -> Question<'_> {
-        Question {
-            without: &self.estimates.without,
-            warps_per_sm: self.estimates.warps_per_sm,
-            ..Question::of(&self.input)
-        }
+        self.estimates.question()
     }
 }
 

@@ -124,7 +124,7 @@ impl Given {
                     dynamic_shared_bytes: site.dynamic_shared_bytes,
                     args,
                 },
-                if site.of_run {
+                if site.of_run.is_some() {
                     Source::Run
                 } else {
                     Source::LaunchSite

@@ -54,7 +54,6 @@ mod counting;
 mod database;
 pub mod difference;
 mod engine;
-mod estimate;
 mod estimates;
 mod fixes;
 mod formula;
@@ -204,17 +203,19 @@ pub struct KernelAnalysis {
     /// The source as written.
     pub facts: Arc<SourceFacts>,
     /// What models and rules read: the facts and the compiled kernel, joined.
-    pub input: ModelInput,
+    pub input: Arc<ModelInput>,
     /// The GPU.
     pub profile: Arc<Profile>,
     /// `estimated`, `compiler` or `user`.
     pub registers_source: &'static str,
     /// What the analytical models say, made when first asked for.
-    pub(crate) estimates: estimates::Estimates,
+    pub(crate) estimates: Arc<estimates::Estimates>,
+    /// What follows from the estimate that is shown first, made when first asked for.
+    pub(crate) shown: estimates::Shown,
     /// The model shown first.
     pub model: ModelId,
     /// Findings.
-    pub findings: Vec<Finding>,
+    pub findings: Arc<Vec<Finding>>,
     /// The kernel's name.
     pub name_site: Site,
     /// True where the source, a directive or an attribute gave the block.

@@ -2,7 +2,7 @@
 //!
 //! What holds: the fingerprint says nothing of where the kernel stands, so that what is typed above it changes neither.
 
-use warplens_ir::Kernel;
+use warplens_ir::{Kernel, Var};
 use warplens_machine::{KernelArguments, Profile};
 
 /// A kernel in IR, with what the default launch needs to know of it.
@@ -36,4 +36,11 @@ pub(crate) fn argument_bytes(kernel: &Kernel, profile: &Profile) -> u64 {
         .take(kernel.params as usize)
         .map(|var| var.ty.size())
         .sum()
+}
+
+/// The kernel's array parameters, and the bytes of their elements.
+pub(crate) fn arrays(kernel: &Kernel) -> Vec<(String, u64)> {
+    let parameters = kernel.vars.iter().take(kernel.params as usize);
+    let element = |var: &Var| Some((var.name.clone(), var.ty.element()?.size().max(1)));
+    parameters.filter_map(element).collect()
 }

@@ -243,7 +243,7 @@ fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::L
                 file,
                 line,
                 column,
-                reason: lost.reason.clone(),
+                reason: lost.reason.to_string(),
                 text,
             };
             (lost.site, loss)

@@ -39,6 +39,8 @@ pub struct Settings {
     pub assume: BTreeMap<String, i64>,
     /// Launches by kernel name.
     pub kernels: BTreeMap<String, KernelSettings>,
+    /// How the programs around the kernels are started: their host code is evaluated with it, never executed.
+    pub run: Vec<RunSettings>,
     /// Rule id or category to `"off"`, `"hint"`, `"information"` or `"warning"`.
     pub rules: BTreeMap<String, RuleLevel>,
     /// Also the rules that are still tried out.
@@ -63,6 +65,7 @@ impl Default for Settings {
             power_limit: None,
             assume: BTreeMap::new(),
             kernels: BTreeMap::new(),
+            run: Vec::new(),
             rules: BTreeMap::new(),
             preview: false,
             inlay_hints: Hints::default(),
@@ -204,6 +207,18 @@ pub struct KernelSettings {
     pub dynamic_shared: Option<u64>,
     /// Values of integer parameters.
     pub args: BTreeMap<String, i64>,
+}
+
+/// How a program is started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunSettings {
+    /// The program's main source files, by the ends of their paths; every program where none is named.
+    pub files: Vec<String>,
+    /// Its arguments, split as a shell splits them.
+    pub arguments: String,
+    /// Its environment, as far as it reads it.
+    pub environment: BTreeMap<String, String>,
 }
 
 /// How loud a rule may be.

@@ -68,13 +68,7 @@ struct Sampled {
 }
 
 impl Sizes {
-    pub(crate) fn new(
-        lowered: &Arc<Lowered>,
-        kept: bool,
-        resolved: &Resolved,
-        probabilities: Vec<(u32, f64)>,
-        contents: Vec<Contents>,
-    ) -> Sizes {
+    pub(crate) fn new(lowered: &Arc<Lowered>, kept: bool, resolved: &Resolved) -> Sizes {
         let not_given = resolved.unknowns.iter().filter_map(|(size, _)| match size {
             Size::Parameter(name) => Some(name.clone()),
             _ => None,
@@ -102,11 +96,26 @@ impl Sizes {
             launch: resolved.launch,
             arguments: resolved.arguments.clone(),
             covers: resolved.covers.clone(),
-            probabilities,
-            contents,
+            probabilities: Vec::new(),
+            contents: Vec::new(),
             found: Mutex::default(),
             counts: OnceLock::new(),
         }
+    }
+
+    /// The same, with what the user gives of conditions and arrays.
+    pub(crate) fn with(self, probabilities: Vec<(u32, f64)>, contents: Vec<Contents>) -> Sizes {
+        Sizes {
+            probabilities,
+            contents,
+            ..self
+        }
+    }
+
+    /// What decides how facts name their assumptions.
+    pub(crate) fn taken(&self) -> (Vec<&Size>, &[String], bool) {
+        let unknowns = self.unknowns.iter().map(|(size, _)| size);
+        (unknowns.collect(), &self.not_given, self.grid_is_open())
     }
 
     /// The launch and the arguments with other values in place of the unknowns.

@@ -3,6 +3,7 @@
 //! `cargo xtask test --group compilers`, which has an nvcc.
 
 #[allow(dead_code, reason = "what runs the fixtures is the other test's")]
+#[path = "fixes/actions/mod.rs"]
 mod actions;
 #[path = "../../toolchain/tests/compiler/mod.rs"]
 mod compiler;

@@ -7,11 +7,13 @@
     dead_code,
     reason = "the figures of a run are compared by another test"
 )]
+#[path = "oracle/against/mod.rs"]
 mod against;
 #[allow(
     dead_code,
     reason = "the results of a run are compared by another test"
 )]
+#[path = "oracle/problems/mod.rs"]
 mod problems;
 
 use std::collections::BTreeMap;

@@ -1,69 +1,24 @@
 //! What one access costs: its addresses for every warp of the launch, through the target's rules.
 
-use crate::why::{NoValue, Why};
+use crate::why::{NoValue, Why, reason_in};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use warplens_machine::{
-    Access as HardwareOp, Profile, address_period, atomic_passes, bank_period, constant_passes,
-    global_request, global_unit_bytes_for, lines_looked_up, shared_request,
+    Access as HardwareOp, Profile, atomic_passes, constant_passes, global_request,
+    global_unit_bytes_for, lines_looked_up, shared_request,
 };
-use warplens_symbolic::{Arena, Domain, Guard, Id, Interval, Node, Query, Symbol, SymbolKind};
+use warplens_symbolic::{Arena, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
-use crate::cases::{Cases, Cost, Figure};
+use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
+use crate::draft::{AccessDraft, Unseen, word};
 use crate::facts::{
-    Access, Alias, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase,
-    Pattern, Site, Space, Stride, StructField,
+    Access, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase, Pattern,
+    Space, Stride,
 };
 use crate::index::Coordinates;
 use crate::linear::Variables;
-use crate::undefined::{Doubt, reason_in};
-use crate::value::PartId;
-
-/// An access before it is measured.
-#[derive(Debug, Clone)]
-pub(crate) struct AccessDraft {
-    pub(crate) site: Site,
-    pub(crate) text: String,
-    pub(crate) array: String,
-    pub(crate) space: Space,
-    pub(crate) shared: Option<usize>,
-    pub(crate) op: Op,
-    pub(crate) bytes: u32,
-    pub(crate) element: u32,
-    pub(crate) address: Id,
-    pub(crate) context: usize,
-    pub(crate) field: Option<StructField>,
-    pub(crate) alias: Alias,
-    pub(crate) doubt: Option<Doubt>,
-    /// The expression, and which of its pieces.
-    pub(crate) origin: PartId,
-    pub(crate) piece: u32,
-    /// Why nothing can be said of where it goes, whatever the address.
-    pub(crate) unseen: Option<Unseen>,
-}
-
-impl AccessDraft {
-    /// A shift of all lanes by this many bytes changes no figure.
-    pub(crate) fn period(&self, profile: &Profile) -> i64 {
-        match self.space {
-            Space::Shared => bank_period(profile),
-            Space::Constant => word(self.bytes),
-            _ => address_period(profile),
-        }
-        .max(1)
-    }
-}
-
-/// Accesses of which only the runtime knows more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unseen {
-    /// A packet of a pipe.
-    Pipe,
-    /// In a launch that the kernel makes.
-    Launch,
-}
 
 pub(crate) struct Measure<'a> {
     pub(crate) arena: &'a mut Arena,
@@ -84,7 +39,7 @@ pub(crate) struct Measure<'a> {
     pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
 }
 
-/// Alignments that are looked at, at most, where nobody knows it.
+/// Alignments that are looked at, at most, where it is not known.
 const ALIGNMENTS: i64 = 8;
 
 /// Cases looked at for the other case of an access, at most.
@@ -108,7 +63,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// So many requests of that cost.
+    /// Adds requests of that cost, `weight` of them.
     pub(crate) fn add(
         &mut self,
         weight: f64,
@@ -133,7 +88,7 @@ impl Sums {
         }
     }
 
-    /// Makes a sample stand for so many times as much.
+    /// Extrapolates a sample to a multiple of it.
     pub(crate) fn scale(&mut self, times: f64) {
         let own = [
             &mut self.requests,
@@ -272,7 +227,9 @@ impl Measure<'_> {
                 ..draft.clone()
             };
             if executions.warps == 0.0
-                && self.holds(&nowhere, context, executions.exact, true) == Some(Vec::new())
+                && self
+                    .holds(&nowhere, context, executions.exact, true)
+                    .is_some_and(|conditions| conditions.texts.is_empty())
             {
                 access.certainty = Certainty::Exact;
                 return access;
@@ -287,7 +244,7 @@ impl Measure<'_> {
             return access;
         }
         if let Some(doubt) = &draft.doubt
-            && !self.hangs_on_assumption(doubt.when, context)
+            && !self.depends_on_assumption(doubt.when, context)
         {
             let mut guards = context.guards();
             guards.push(Guard {
@@ -306,7 +263,10 @@ impl Measure<'_> {
         }
         let (sums, complete) = self.sum(draft, draft.address, context, BUDGET);
         if sums.requests == 0.0 {
-            access.certainty = if self.holds(draft, context, complete, true) == Some(Vec::new()) {
+            access.certainty = if self
+                .holds(draft, context, complete, true)
+                .is_some_and(|conditions| conditions.texts.is_empty())
+            {
                 Certainty::Exact
             } else {
                 Certainty::Assumed
@@ -321,12 +281,10 @@ impl Measure<'_> {
         sums.fill(&mut access);
         access.requests = Some(sums.requests * context.warp_factor);
         access.certainty = Certainty::Assumed;
-        if let Some(constraints) = self.holds(draft, context, complete, sums.varied) {
+        if let Some(conditions) = self.holds(draft, context, complete, sums.varied) {
             access.certainty = Certainty::Exact;
-            if !constraints.is_empty() {
-                access.other_case = self.other_case(draft, context, &constraints, &sums);
-            }
-            access.constraints = constraints;
+            access.other_case = self.other_case(draft, context, &conditions, &sums);
+            access.constraints = conditions.texts;
         }
         access.why = match access.certainty {
             Certainty::Exact => None,
@@ -343,7 +301,7 @@ impl Measure<'_> {
     }
 
     /// True where another launch or argument than the one assumed could change a condition.
-    fn hangs_on_assumption(&self, condition: Id, context: &Context) -> bool {
+    fn depends_on_assumption(&self, condition: Id, context: &Context) -> bool {
         let loose = context.loose.iter();
         self.block_assumed
             || self.grid_assumed
@@ -474,12 +432,12 @@ impl Measure<'_> {
         context: &Context,
         complete: bool,
         varied: bool,
-    ) -> Option<Vec<String>> {
-        let hangs = self.block_assumed
+    ) -> Option<Conditions> {
+        let depends = self.block_assumed
             || !self.taken.is_empty()
             || context.why.is_some()
             || draft.space == Space::Local;
-        if !complete || hangs {
+        if !complete || depends {
             return None;
         }
         let period = draft.period(self.profile);
@@ -515,12 +473,12 @@ impl Measure<'_> {
         &mut self,
         draft: &AccessDraft,
         context: &Context,
-        constraints: &[String],
+        conditions: &Conditions,
         expected: &Sums,
     ) -> Option<OtherCase> {
         let (address, context, when) =
             self.cases
-                .other(self.arena, draft.address, context, constraints)?;
+                .other(self.arena, draft.address, context, conditions)?;
         let (sums, complete) = self.sum(draft, address, &context, OTHER_BUDGET);
         if !complete || sums.requests == 0.0 {
             return None;
@@ -669,11 +627,6 @@ impl Measure<'_> {
     }
 }
 
-/// What a lane reads at a time, in bytes: at least 4.
-fn word(bytes: u32) -> i64 {
-    i64::from(bytes.clamp(4, 1 << 16).next_power_of_two())
-}
-
 fn pattern(access: &Access, sums: &Sums) -> Pattern {
     let Some(first) = &sums.first else {
         return Pattern::Unknown;
@@ -769,9 +722,4 @@ fn hardware_op(op: Op) -> HardwareOp {
         Op::Store => HardwareOp::Store,
         Op::Atomic => HardwareOp::Atomic,
     }
-}
-
-/// Any value an opaque integer may have.
-pub(crate) fn any() -> Interval {
-    Interval::ANY
 }

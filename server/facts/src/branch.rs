@@ -1,15 +1,14 @@
 //! How the warps of a launch split at each branch and loop.
 
-use crate::why::{NoValue, Why};
+use crate::why::{NoValue, Why, reason_in};
 use rustc_hash::FxHashMap;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Figure};
 use crate::context::{Budget, Context, Executions, Origin, assumed};
-use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Site, Uniformity};
+use crate::draft::{BarrierDraft, BranchDraft, From};
+use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Uniformity};
 use crate::lockstep::{Agreement, BranchCounts};
-use crate::undefined::reason_in;
-use crate::value::PartId;
 
 /// Cases looked at for one loop's trip counts, at most: they seldom repeat.
 const LOOP_BUDGET: u32 = 2048;
@@ -19,39 +18,6 @@ const MOST_TURNS_LISTED: usize = 16;
 
 /// Warps that come by, that take it with some lane, that split.
 type Sides = (f64, f64, f64);
-
-/// Who says how probable a condition is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
-    /// A directive of the user.
-    Directive,
-    /// `__builtin_expect`.
-    Expectation,
-    /// That two numbers with a fraction are equal by chance.
-    Chance,
-    /// Nobody.
-    Default,
-}
-
-/// A branch before it is measured.
-#[derive(Debug, Clone)]
-pub(crate) struct BranchDraft {
-    pub(crate) site: Site,
-    pub(crate) text: String,
-    pub(crate) kind: BranchKind,
-    /// The condition; a loop's: its trip count, where that is one expression.
-    pub(crate) condition: Option<Id>,
-    pub(crate) context: usize,
-    /// The context of a loop's body.
-    pub(crate) inner: Option<usize>,
-    pub(crate) taken_operations: u32,
-    pub(crate) other_operations: u32,
-    pub(crate) probability: f64,
-    pub(crate) probability_from: From,
-    /// Data decides, or it was not understood.
-    pub(crate) why: Option<Why>,
-    pub(crate) origin: PartId,
-}
 
 /// True where the condition is a number rather than a truth: of iterations, of the case that is gone to.
 fn counts_ways(kind: BranchKind) -> bool {
@@ -81,13 +47,6 @@ pub(crate) fn counted(branch: &mut Branch, ways: BranchCounts) {
     } else {
         Uniformity::WarpUniform
     };
-}
-
-/// A barrier and where it stands.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BarrierDraft {
-    pub(crate) site: Site,
-    pub(crate) context: usize,
 }
 
 pub(crate) struct Measure<'a> {
@@ -270,6 +229,7 @@ impl Measure<'_> {
                 }
                 [u32::from(most > 0), u32::from(least != most), 0, 0, 0, 0]
             })
+            .map(|conditions| conditions.texts)
     }
 
     /// Warps that evaluate a condition, that take it with some lane, that split; threads that take it;
@@ -434,7 +394,7 @@ impl Measure<'_> {
         }
     }
 
-    /// True where it is not known that nobody comes there.
+    /// True unless it is known that no lane comes there.
     fn is_met(&self, guards: &[Guard], context: &Context) -> bool {
         let counted = self
             .budget

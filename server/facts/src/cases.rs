@@ -35,13 +35,22 @@ const LONGEST_PERIOD: i64 = 4096;
 const PROOF_BUDGET: u32 = 2048;
 /// Values of loop counters that a divisor depends on, at most: each is a proof of its own.
 const MOST_VARIANTS: usize = 64;
-/// Letters of a condition that becomes a constraint as it stands, at most.
+/// Letters of a condition that becomes a constraint as it is, at most.
 const LONGEST_TEXT: usize = 60;
 /// Free symbols of one figure, at most.
 const MOST_FREE: usize = 6;
 
 /// What one request costs, or how one warp decides: where all are equal, how many there are is no matter.
 pub(crate) type Cost = [u32; 6];
+
+/// What assumed values must be for a figure to hold.
+#[derive(Debug, Default)]
+pub(crate) struct Conditions {
+    /// Each as a person would write it: `n % 32 == 0`.
+    pub(crate) texts: Vec<String>,
+    /// The symbols of which only one residue class is covered.
+    pub(crate) classes: Vec<Symbol>,
+}
 
 /// A figure that is to be shown independent of assumed values.
 pub(crate) struct Figure<'a> {
@@ -105,19 +114,19 @@ impl Cases {
         budget: &Budget,
         figure: &Figure,
         cost: &mut dyn FnMut(&Case) -> Cost,
-    ) -> Option<Vec<String>> {
+    ) -> Option<Conditions> {
         let guards = figure.context.guards();
         let mut parts = vec![figure.root];
         parts.extend(guards.iter().map(|guard| guard.condition));
         let mut free = free_symbols(arena, &parts)?;
         let loose = self.loose(arena, figure.context, &parts);
         if free.is_empty() && loose.is_empty() {
-            return Some(Vec::new());
+            return Some(Conditions::default());
         }
         let mut covered = vec![1; free.len()];
         let mut multiples = vec![1; free.len()];
         let mut plan = None;
-        if !figure.varied || free.iter().all(|one| !hangs(arena, &guards, one.symbol)) {
+        if !figure.varied || free.iter().all(|one| !depends(arena, &guards, one.symbol)) {
             plan = self.smallest(arena, domain, figure, &guards, &mut free);
         }
         if plan.is_none() {
@@ -156,7 +165,11 @@ impl Cases {
         for (one, multiple) in free.iter_mut().zip(multiples) {
             one.modulus = common_multiple(one.modulus, multiple);
         }
-        Some(texts(arena, &free, &plan.least))
+        let classes = free.iter().filter(|one| one.modulus > 1);
+        Some(Conditions {
+            texts: texts(arena, &free, &plan.least),
+            classes: classes.map(|one| one.symbol).collect(),
+        })
     }
 
     /// The constraints under which a condition over fixed values alone, or one that every lane of the launch
@@ -248,15 +261,14 @@ impl Cases {
         arena: &mut Arena,
         address: Id,
         context: &Context,
-        constraints: &[String],
+        conditions: &Conditions,
     ) -> Option<(Id, Context, String)> {
         let mut parts = vec![address];
         parts.extend(context.guards().iter().map(|guard| guard.condition));
         let free = free_symbols(arena, &parts)?;
-        let one = free.iter().find(|one| {
-            let start = format!("{} % ", arena.symbol_name(one.symbol));
-            constraints.iter().any(|text| text.starts_with(&start))
-        })?;
+        let one = free
+            .iter()
+            .find(|one| conditions.classes.contains(&one.symbol))?;
         let value = one.value.checked_add(1)?;
         let when = format!("{} = {value}", arena.symbol_name(one.symbol));
         let by = arena.constant(value);
@@ -597,7 +609,7 @@ fn common_multiple(a: i64, b: i64) -> i64 {
     a / gcd(a, b) * b
 }
 
-fn hangs(arena: &Arena, guards: &[Guard], symbol: Symbol) -> bool {
+fn depends(arena: &Arena, guards: &[Guard], symbol: Symbol) -> bool {
     guards
         .iter()
         .any(|guard| arena.depends_on(guard.condition, symbol))

@@ -2,7 +2,7 @@
 
 use warplens_ir::{BinaryOp, Bits, Expr, ExprKind, Function, Type, UnaryOp, VarId};
 
-use crate::branch::From;
+use crate::draft::From;
 
 /// The probability that a lane takes a branch of which nothing is known.
 pub(crate) const UNKNOWN: f64 = 0.5;

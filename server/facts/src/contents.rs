@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::branch;
 use crate::context::Executions;
-use crate::execute::Executor;
+use crate::executor::Executor;
 use crate::facts::{Access, Assumed, Assumption, Branch, BranchKind, Certainty, Space, TripCount};
 use crate::flow::Draft;
 use crate::lockstep::{self, BranchCounts, Record};
@@ -90,9 +90,9 @@ impl Executor<'_> {
         let by_data = |context: usize| self.contexts[context].why.is_some();
         let mut counted = Vec::new();
         for (access, draft) in accesses.iter_mut().zip(&self.accesses) {
-            let hangs = self.arena.opaque(draft.address) == Some(true) || by_data(draft.context);
+            let depends = self.arena.opaque(draft.address) == Some(true) || by_data(draft.context);
             // All that ran under given values is counted, whatever it was left open for.
-            let open = hangs || why.is_none() && draft.space != Space::Local;
+            let open = depends || why.is_none() && draft.space != Space::Local;
             if access.exact() || !open || draft.doubt.is_some() {
                 continue;
             }
@@ -104,12 +104,12 @@ impl Executor<'_> {
             }
         }
         for (at, (branch, draft)) in branches.iter_mut().zip(&self.branches).enumerate() {
-            let hangs = draft.why.is_some()
+            let depends = draft.why.is_some()
                 || by_data(draft.context)
                 || draft
                     .condition
                     .is_some_and(|condition| self.arena.opaque(condition) == Some(true));
-            if branch.certainty == Certainty::Exact || !(hangs || why.is_none()) {
+            if branch.certainty == Certainty::Exact || !(depends || why.is_none()) {
                 continue;
             }
             if let Some(found) = record.branch(draft, &ways) {
@@ -154,7 +154,7 @@ impl Executor<'_> {
         });
     }
 
-    /// True where an integer argument has a value that nobody gave.
+    /// True where an integer argument has a value that was not given.
     fn argument_assumed(&self) -> bool {
         let mut parameters = self.kernel.vars.iter().take(self.kernel.params as usize);
         parameters.any(|var| {

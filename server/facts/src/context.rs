@@ -45,7 +45,7 @@ impl Budget {
         }
     }
 
-    /// Counts what passes all guards. A side of a branch is asked for by the branch and by what stands
+    /// Counts what passes all guards. A side of a branch is asked for by the branch and by what is
     /// inside it: it is counted once.
     pub(crate) fn count(
         &self,
@@ -104,14 +104,14 @@ impl Budget {
 pub(crate) struct Origin {
     /// Index into the branch drafts; `usize::MAX` for the first operand of `&&` and `||`.
     pub(crate) branch: usize,
-    /// True: lanes left before; false: the statement stands inside the branch.
+    /// True: lanes left before; false: the statement is inside the branch.
     pub(crate) early_exit: bool,
 }
 
 /// A set of warp-level executions.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
-    /// The context it is a part of; none of the kernel's own and of a body that stands for several calls.
+    /// The context it is a part of; none of the kernel's own and of a body that is shared by several calls.
     pub(crate) parent: Option<usize>,
     pub(crate) counters: Vec<Symbol>,
     pub(crate) guards: Vec<(Guard, Origin)>,
@@ -152,7 +152,7 @@ impl Context {
     }
 
     /// True where a value that was assumed decides which lanes take part, or how often.
-    pub(crate) fn hangs_on_assumption(&self, arena: &Arena) -> bool {
+    pub(crate) fn depends_on_assumption(&self, arena: &Arena) -> bool {
         self.guards
             .iter()
             .any(|(guard, _)| assumed(arena, guard.condition))

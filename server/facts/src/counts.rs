@@ -4,7 +4,7 @@
 //! then a closed form ([`warplens_symbolic::Domain::count`]) in their place, summed over all threads and
 //! blocks of the launch and over all iterations, after the mechanism of J. D. Stevens and A. Klöckner, "A
 //! mechanism for balancing accuracy and scope in cross-machine black-box GPU performance modeling", 2020,
-//! section 4. It is asked for when somebody looks, not at each keystroke.
+//! section 4. It is computed when it is shown, not at each keystroke.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +15,10 @@ use warplens_symbolic::{Guard, Id, Interval, Name, Polynomial, Ratio, Symbol, Sy
 
 use crate::Request;
 use crate::context::Context;
-use crate::execute::{DEFAULT_ARGUMENT, Executor};
+use crate::executor::Executor;
 use crate::facts::{BranchKind, Op, OpClass, Operator, Site};
+use crate::open::Open;
+use crate::value::DEFAULT_ARGUMENT;
 
 /// The largest value that a 64-bit parameter is thought of with: sums of such stay in reach.
 const LARGEST_PARAMETER: i64 = 1 << 48;
@@ -39,6 +41,11 @@ pub struct Expression {
 }
 
 impl Expression {
+    /// True where no parameter changes it.
+    pub fn is_constant(&self) -> bool {
+        self.count.as_constant().is_some()
+    }
+
     /// Both together, of one kernel; `None` where that is too long to be read.
     pub fn plus(&self, other: &Expression) -> Option<Expression> {
         let count = self.count.add(&other.count)?;
@@ -55,7 +62,7 @@ impl Expression {
 /// How often the threads of the launch execute one access of the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccessCount {
-    /// Where it stands.
+    /// Where it is.
     pub site: Site,
     /// What it does.
     pub op: Op,
@@ -100,22 +107,6 @@ pub fn count_expressions(request: &Request) -> Expressions {
     executor.expressions()
 }
 
-/// A kernel whose parameters have no values.
-#[derive(Debug, Default)]
-pub(crate) struct Open {
-    /// Parameters, and counters of loops whose length depends on one, each with what stands for it under this
-    /// launch's arguments: the value, a counter that ends where the loop then does.
-    symbols: Vec<(Symbol, Id)>,
-    /// Counters of loops whose length is not one number: their condition is a guard.
-    guarded: Vec<Symbol>,
-    /// The one symbol of each parameter: a variable is read anew wherever a loop was only looked at.
-    parameters: FxHashMap<VarId, Id>,
-    /// Values of the parameters by the number of their symbol.
-    values: FxHashMap<Name, i64>,
-    /// True once some arithmetic was taken as free of wrapping that may wrap for this launch's arguments.
-    unwrapped: bool,
-}
-
 impl Executor<'_> {
     /// Makes a symbol without a value of a parameter, where parameters are left open.
     pub(crate) fn open_parameter(&mut self, id: VarId) -> Option<Id> {
@@ -158,7 +149,7 @@ impl Executor<'_> {
         {
             open.guarded.push(counter);
         }
-        if !self.hangs_on_open(trips) {
+        if !self.depends_on_open(trips) {
             return;
         }
         let trips = self.as_given(trips);
@@ -173,7 +164,7 @@ impl Executor<'_> {
     /// True where an expression has no bound but the parameters' types: wrapping of 32 and 64 bits is then
     /// what the programmer excludes by the arguments.
     pub(crate) fn never_wraps_open(&mut self, bits: u8, signed: bool, id: Id) -> bool {
-        if bits < 32 || !self.hangs_on_open(id) {
+        if bits < 32 || !self.depends_on_open(id) {
             return false;
         }
         let fits = Interval::of_type(bits, signed);
@@ -203,7 +194,7 @@ impl Executor<'_> {
     }
 
     /// True where an expression depends on a parameter that is left open.
-    pub(crate) fn hangs_on_open(&self, id: Id) -> bool {
+    pub(crate) fn depends_on_open(&self, id: Id) -> bool {
         self.open.as_ref().is_some_and(|open| {
             open.symbols
                 .iter()
@@ -309,7 +300,7 @@ struct Counter<'a> {
 }
 
 impl Counter<'_> {
-    /// Operations of so many in each context, all together; `None` where there are none.
+    /// The sum of the operations of each context; `None` where there are none.
     fn total(&mut self, contexts: impl Iterator<Item = (usize, f64)>) -> Option<Expression> {
         let mut total = Polynomial::zero();
         let mut some = false;

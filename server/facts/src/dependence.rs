@@ -15,7 +15,7 @@ use warplens_symbolic::Id;
 
 use crate::context::Executions;
 use crate::facts::{Dependence, FirstUse, Link, Op, OpClass, Space};
-use crate::value::ArrayId;
+use crate::value::{ArrayId, OpId, Origin};
 
 /// More operations than this are not recorded: the kernel then has no dependence facts.
 const MOST_OPERATIONS: usize = 1 << 16;
@@ -23,13 +23,6 @@ const MOST_OPERATIONS: usize = 1 << 16;
 const MOST_PARTS: usize = 64;
 /// Pairs of a load and a store that are compared at the end of a loop.
 const MOST_PAIRS: usize = 1024;
-
-/// An operation of the graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct OpId(u32);
-
-/// Where a value comes from: `None` for what is there before the kernel begins.
-pub(crate) type Origin = Option<OpId>;
 
 #[derive(Debug, Clone, Copy)]
 struct Operation {
@@ -202,7 +195,7 @@ impl Graph {
         }
     }
 
-    /// Where a part of a value comes from, so many bytes into it.
+    /// Where a part of a value comes from, by its bytes into it.
     pub(crate) fn part(&self, whole: Origin, at: u64) -> Origin {
         let Some(parts) = whole.and_then(|whole| self.parts.get(&whole)) else {
             return whole;
@@ -340,7 +333,7 @@ impl Graph {
         frame.inputs.retain(|input| *input != product);
     }
 
-    /// A call of a body that is executed once for all its calls: so many operations in a row.
+    /// A call of a body that is executed once for all its calls: this many operations in a row.
     pub(crate) fn call(&mut self, operations: f64) {
         let waits = self.waits();
         let made = self.push(Some(Link::Call), operations, operations, waits);

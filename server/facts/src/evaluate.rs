@@ -2,19 +2,19 @@
 
 use warplens_ir::{
     AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
-    Site, Storage, Type, UnaryOp, Var, VarId,
+    Reason, Site, Storage, Type, UnaryOp, VarId,
 };
-use warplens_machine::{Mix, Pipe};
+use warplens_machine::Mix;
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
-use crate::access::{AccessDraft, Unseen, any};
-use crate::branch::BranchDraft;
-use crate::execute::Executor;
+use crate::draft::{AccessDraft, BranchDraft, Unseen};
+use crate::executor::Executor;
 use crate::facts::{
     Alias, Arithmetic, BranchKind, Link, Number, Op, OpClass, Operator, Space, StructField,
 };
 use crate::flow::{Draft, compute};
-use crate::value::{Array, ArrayId, Kind, Place, Value};
+use crate::issued;
+use crate::value::{Array, ArrayId, Kind, Place, Value, is_memory, space_of};
 
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
@@ -91,7 +91,7 @@ impl Executor<'_> {
             Some(id) => self.is_fresh(id),
             None => true,
         };
-        let issued = Mix::from([(Pipe::Int, f64::from(u8::from(fresh)))]);
+        let issued = issued::integer(f64::from(u8::from(fresh)));
         self.operation(kind(Number::Integer), 1.0, &issued, line, operands);
         match result {
             Some(id) if fresh => self.dependence.computed(id),
@@ -99,7 +99,7 @@ impl Executor<'_> {
         }
     }
 
-    /// True the first time that a value must be computed where the execution stands.
+    /// True the first time that a value must be computed where the execution is.
     pub(crate) fn is_fresh(&mut self, id: Id) -> bool {
         if self.dry > 0 || self.counting_only || self.arena.value(id).is_some() {
             return false;
@@ -136,14 +136,8 @@ impl Executor<'_> {
             Type::Vector(element, lanes) => (number(element), f64::from(*lanes)),
             ty => (number(ty), 1.0),
         };
-        let mut issued = Mix::default();
         let amount = instructions * lanes;
-        match number {
-            Number::Double => issued[Pipe::Fp64] = amount,
-            Number::Half => issued[Pipe::Fp16] = amount,
-            Number::Integer => issued[Pipe::Int] = amount,
-            Number::Single => issued[Pipe::Fp32] = amount,
-        }
+        let issued = issued::arithmetic(number, amount);
         // A function that multiplies and adds is as many of the one as of the other.
         let products = (operations / 2.0).floor();
         if products > 0.0 {
@@ -159,14 +153,14 @@ impl Executor<'_> {
         }
     }
 
-    fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
+    pub(crate) fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
         let needed = match (from, to) {
             (Type::Float { bits: a }, Type::Float { bits: b }) => a != b,
             (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => true,
             _ => false,
         };
         if needed {
-            let issued = Mix::from([(Pipe::Conversion, 1.0)]);
+            let issued = issued::conversion();
             self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut [value]);
         }
     }
@@ -177,16 +171,16 @@ impl Executor<'_> {
     pub(crate) fn unknown(&mut self, data: bool, uniform: bool) -> Id {
         let name = if data { "data" } else { "?" };
         self.arena
-            .symbol(name, SymbolKind::Opaque { data, uniform }, any())
+            .symbol(name, SymbolKind::Opaque { data, uniform }, Interval::ANY)
     }
 
     /// A fresh integer that is a function of those and not followed: data where one of them is.
     fn unknown_of(&mut self, operands: &[Id], uniform: bool) -> Id {
-        let data = operands.iter().any(|&id| self.hangs_on_data(id));
+        let data = operands.iter().any(|&id| self.depends_on_data(id));
         self.unknown(data, uniform)
     }
 
-    pub(crate) fn hangs_on_data(&self, id: Id) -> bool {
+    pub(crate) fn depends_on_data(&self, id: Id) -> bool {
         self.arena.opaque(id) == Some(true)
     }
 
@@ -483,7 +477,7 @@ impl Executor<'_> {
             .arena
             .mul(self.block[axis as usize], self.block_dim[axis as usize]);
         for id in [first, result] {
-            let issued = Mix::from([(Pipe::Int, f64::from(u8::from(self.is_fresh(id))))]);
+            let issued = issued::integer(f64::from(u8::from(self.is_fresh(id))));
             self.operation(
                 Arithmetic::Sum(Number::Integer),
                 0.0,
@@ -496,7 +490,7 @@ impl Executor<'_> {
     }
 
     fn builtin(&mut self, builtin: Builtin) -> Id {
-        self.routines.hangs_on_thread();
+        self.routines.depends_on_thread();
         match builtin {
             Builtin::ThreadIdx(axis) => self.thread[axis as usize],
             Builtin::BlockIdx(axis) => self.block[axis as usize],
@@ -598,7 +592,7 @@ impl Executor<'_> {
                     }
                 }
                 if op == IrOp::Div {
-                    let issued = Mix::from([(Pipe::Sfu, 1.0)]);
+                    let issued = issued::reciprocal();
                     self.operation(
                         Arithmetic::Special(Number::Single),
                         0.0,
@@ -643,7 +637,7 @@ impl Executor<'_> {
         };
         // Values are kept as signed numbers of 64 bits: where an unsigned one may be below zero there, its order, its
         // quotients and what comes from the left of it are not known.
-        let hangs_on_sign = matches!(
+        let depends_on_sign = matches!(
             op,
             IrOp::Div | IrOp::Rem | IrOp::Lt | IrOp::Le | IrOp::Gt | IrOp::Ge
         );
@@ -651,7 +645,7 @@ impl Executor<'_> {
             IrOp::Shr => left.ty.common(&Type::INT) == Type::SIZE && self.may_be_negative(x),
             _ => {
                 operand_type == Type::SIZE
-                    && hangs_on_sign
+                    && depends_on_sign
                     && (self.may_be_negative(x) || self.may_be_negative(y))
             }
         };
@@ -661,7 +655,7 @@ impl Executor<'_> {
             self.integer_by(kind_of(op), Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
-        let (x, y) = if operand_type == Type::SIZE && hangs_on_sign && comparison {
+        let (x, y) = if operand_type == Type::SIZE && depends_on_sign && comparison {
             (self.of_loop_unsigned(x), self.of_loop_unsigned(y))
         } else {
             (x, y)
@@ -891,7 +885,7 @@ impl Executor<'_> {
         self.set_operations(branch, taken, self.static_operations - before - taken);
         if self.arena.as_const(truth).is_none() {
             // It issues, but it is no operator on integers.
-            let issued = Mix::from([(Pipe::Int, 1.0)]);
+            let issued = issued::integer(1.0);
             self.operation(
                 Arithmetic::Sum(Number::Integer),
                 0.0,
@@ -1131,16 +1125,7 @@ impl Executor<'_> {
                 }
             }
             Function::Math(MathClass::Special, _) => {
-                let (sfu, fp) = if whole.ty == Type::DOUBLE {
-                    (1.0, 20.0)
-                } else {
-                    (1.0, 4.0)
-                };
-                let issued = if whole.ty == Type::DOUBLE {
-                    Mix::from([(Pipe::Sfu, sfu), (Pipe::Fp64, fp)])
-                } else {
-                    Mix::from([(Pipe::Sfu, sfu), (Pipe::Fp32, fp)])
-                };
+                let issued = issued::function(whole.ty == Type::DOUBLE);
                 self.operation(
                     Arithmetic::Special(number(&whole.ty)),
                     1.0,
@@ -1151,7 +1136,7 @@ impl Executor<'_> {
                 Value::data(uniform)
             }
             Function::Math(MathClass::Int(operations), _) => {
-                let issued = Mix::from([(Pipe::Int, f64::from(*operations))]);
+                let issued = issued::integer(f64::from(*operations));
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
                     f64::from(*operations),
@@ -1164,13 +1149,17 @@ impl Executor<'_> {
                 Value::int(id)
             }
             Function::Math(MathClass::Tensor, _) => {
-                // The mix has no tensor pipe yet: a matrix instruction issues like so many of half precision.
-                let issued = Mix::from([(Pipe::Fp16, 8.0)]);
-                self.operation(Arithmetic::Matrix, 1.0, &issued, line, &mut operands);
+                self.operation(
+                    Arithmetic::Matrix,
+                    1.0,
+                    &issued::matrix(),
+                    line,
+                    &mut operands,
+                );
                 Value::data(false)
             }
             Function::Math(MathClass::Convert, _) => {
-                let issued = Mix::from([(Pipe::Conversion, 1.0)]);
+                let issued = issued::conversion();
                 self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut operands);
                 if whole.ty.is_int() {
                     let id = self.unknown(true, uniform);
@@ -1180,7 +1169,7 @@ impl Executor<'_> {
                 }
             }
             Function::WarpExchange(..) => {
-                let issued = Mix::from([(Pipe::Int, 1.0)]);
+                let issued = issued::integer(1.0);
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
                     1.0,
@@ -1403,7 +1392,7 @@ impl Executor<'_> {
         }
     }
 
-    /// A pointer that was itself read from memory: global memory, nobody knows where.
+    /// A pointer that was itself read from memory: global memory, at an unknown address.
     fn somewhere(&mut self, pointer: &Type) -> Place {
         let space = match pointer {
             Type::Pointer(_, AddressSpace::Shared) => Space::Shared,
@@ -1553,16 +1542,14 @@ impl Executor<'_> {
                     return Value::int(known);
                 }
                 let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
-                let (value, assumed) = given
-                    .map_or((crate::execute::DEFAULT_ARGUMENT, true), |(_, v, a)| {
-                        (*v, *a)
-                    });
+                let (value, assumed) =
+                    given.map_or((crate::value::DEFAULT_ARGUMENT, true), |(_, v, a)| (*v, *a));
                 let value = of_type(value, *bits, *signed);
                 let kind = SymbolKind::Fixed { value, assumed };
                 let range = if assumed {
                     Interval::of_type(*bits, *signed)
                 } else {
-                    any()
+                    Interval::ANY
                 };
                 let symbol = self.arena.symbol(&var.name, kind, range);
                 self.parameters.insert(id, symbol);
@@ -1594,7 +1581,7 @@ impl Executor<'_> {
         let mut done = 0u64;
         let element = expression.ty.size() as u32;
         if size == 0 {
-            self.lose(expression.site, "access to a type that was not read");
+            self.lose(expression.site, Reason::UnreadType);
             return loads;
         }
         while done < size && loads.len() < 64 {
@@ -1685,7 +1672,7 @@ impl Executor<'_> {
         if !registers {
             // One instruction forms the 64-bit address of each new base.
             if space != Space::Shared && self.is_fresh_address(array, address) {
-                let issued = Mix::from([(Pipe::Int, 1.0)]);
+                let issued = issued::integer(1.0);
                 compute(&mut self.flow, site.line, &issued, &[], 1.0);
                 self.dependence.address();
             }
@@ -1752,7 +1739,7 @@ impl Executor<'_> {
         None
     }
 
-    /// What stands at a site.
+    /// The text at a site.
     pub(crate) fn quote(&self, site: Site) -> String {
         let lines = self.kernel.places.callees().len();
         let copied = (site.callee as usize)
@@ -1760,28 +1747,6 @@ impl Executor<'_> {
             .and_then(|at| self.copied_lines.get(at));
         let callee = copied.map_or(site.callee, |line| line.of);
         self.kernel.places.quote(Site { callee, ..site })
-    }
-}
-
-/// True where a variable is an array or lies outside the thread: it is accessed, not known.
-pub(crate) fn is_memory(var: &Var) -> bool {
-    matches!(var.ty, Type::Array(..))
-        || matches!(
-            var.storage,
-            Storage::Shared | Storage::Constant | Storage::Global
-        )
-}
-
-/// The memory that a variable lies in, or that a pointer parameter points into.
-pub(crate) fn space_of(var: &Var) -> Space {
-    match (var.storage, &var.ty) {
-        (Storage::Shared | Storage::DynamicShared, _)
-        | (Storage::Param(_), Type::Pointer(_, AddressSpace::Shared)) => Space::Shared,
-        (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => Space::Constant,
-        (Storage::Param(_), Type::Pointer(..)) | (Storage::Global, _) => Space::Global,
-        // Arguments themselves lie in constant memory.
-        (Storage::Param(_), _) => Space::Constant,
-        (Storage::Local, _) => Space::Local,
     }
 }
 

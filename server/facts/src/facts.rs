@@ -366,7 +366,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// So many more of a kind.
+    /// This many more of a kind.
     pub fn add(&mut self, link: Link, count: f64) {
         self.counts[link as usize] += count;
     }
@@ -413,7 +413,7 @@ impl Region {
 /// What one iteration of a loop hands to the next, and the chain that it takes there: iterations cannot follow one
 /// another faster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Carried {
+pub struct LoopCarried {
     /// The loop.
     pub site: Site,
     /// The variable, or the array where it goes through memory.
@@ -428,7 +428,7 @@ pub struct Dependence {
     /// Stretches of straight code, in the order of the source.
     pub regions: Vec<Region>,
     /// What loops carry, inner loops before those around them, and of one loop the longest chain first.
-    pub carried: Vec<Carried>,
+    pub carried: Vec<LoopCarried>,
     /// False where the kernel is too big to follow all of it.
     pub complete: bool,
 }
@@ -471,7 +471,7 @@ pub enum Uniformity {
 pub struct BarrierHazard {
     /// The barrier.
     pub barrier: Site,
-    /// True: a return or exit before the barrier; false: the barrier stands inside the branch.
+    /// True: a return or exit before the barrier; false: the barrier is inside the branch.
     pub early_exit: bool,
     /// How sure it is that threads of one block part here under this launch.
     pub certainty: Certainty,
@@ -481,14 +481,14 @@ pub struct BarrierHazard {
 
 /// How warps go on where control parts, over the launch.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Way {
+pub struct ControlCounts {
     /// Warps that come there.
     pub reached: f64,
     /// Those of which some lane takes it; of a loop, the iterations of warps.
     pub taken: f64,
     /// Those of which some lane does not; of a loop nothing.
     pub other: f64,
-    /// Loops: iterations of a warp, and how many warps have so many, where that was followed.
+    /// Loops: iterations of a warp, and how many warps have that number, where that was followed.
     pub turns: Vec<(u64, f64)>,
     /// Nothing was assumed that these figures depend on.
     pub exact: bool,
@@ -515,7 +515,7 @@ pub struct Branch {
     pub evaluations: Option<f64>,
     /// Loops: iterations of a warp that enters, averaged.
     pub trips: Option<f64>,
-    /// The same warp by warp: so many iterations, and how many warps have them. Empty where they are of many
+    /// The same warp by warp: a number of iterations, and how many warps have them. Empty where they are of many
     /// numbers, or that was not followed.
     pub turns: Vec<(u64, f64)>,
     /// How sure.
@@ -870,7 +870,7 @@ pub struct CopiedLine {
 pub struct SourceFacts {
     /// Plain name.
     pub name: String,
-    /// Where the name stands.
+    /// Where the name is.
     pub name_site: Site,
     /// Lines of copies of called functions: a site's `callee` counts on to them behind [`Places::callees`].
     pub copied_lines: std::sync::Arc<[CopiedLine]>,
@@ -890,7 +890,7 @@ pub struct SourceFacts {
     pub flow: Vec<Node>,
     /// How warps go on at each [`warplens_ir::Control`] of the kernel, by its number; `None` where the analysis
     /// did not come.
-    pub ways: Vec<Option<Way>>,
+    pub ways: Vec<Option<ControlCounts>>,
     /// Which operations wait for which.
     pub dependence: Dependence,
     /// Shared arrays.

@@ -1,6 +1,6 @@
 //! Where the lanes of one warp go at each access: what a picture of it shows.
 //!
-//! The kernel is executed once more and each access asked for one of its requests. It is asked for when somebody
+//! The kernel is executed once more and each access asked for one of its requests. It is computed when a user
 //! looks, not at each keystroke.
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use warplens_symbolic::Query;
 use crate::Request;
 use crate::access::cost;
 use crate::cases::Cost;
-use crate::execute::Executor;
+use crate::executor::Executor;
 use crate::facts::Site;
 
 /// Cases looked at for the requests of one access, at most.
@@ -24,7 +24,7 @@ pub type Lanes = Vec<Option<i64>>;
 pub struct LaneRequest {
     /// The access, as the facts number it.
     pub access: usize,
-    /// Where it stands.
+    /// Where it is.
     pub site: Site,
     /// By lane: bytes from the start of the array; `None` for a lane that takes no part.
     pub lanes: Lanes,

@@ -5,6 +5,7 @@
 //! is then summed over all of them.
 
 mod access;
+mod bodies;
 mod branch;
 mod cases;
 mod chance;
@@ -12,16 +13,21 @@ mod contents;
 mod context;
 mod counts;
 mod dependence;
+mod draft;
 mod env;
 mod evaluate;
 mod execute;
+mod executor;
 pub mod facts;
 mod flow;
 mod index;
+mod issued;
 mod lanes;
 mod linear;
 mod lockstep;
 mod loops;
+mod open;
+mod results;
 mod routine;
 mod undefined;
 mod value;
@@ -33,9 +39,9 @@ use warplens_machine::Profile;
 
 pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
-pub use execute::DEFAULT_ARGUMENT;
 use facts::{Launch, SourceFacts};
 pub use lanes::{LaneRequest, lane_requests};
+pub use value::DEFAULT_ARGUMENT;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -58,7 +64,7 @@ pub struct Request<'a> {
 
 /// The launch's own expression for its grid, read the other way round: along an axis there are
 /// `parameter / divisor` blocks wherever that divides.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Cover {
     /// An integer parameter.
     pub parameter: String,
@@ -70,5 +76,7 @@ pub struct Cover {
 
 /// Everything about the kernel. Never fails: what is not understood is listed and costs only itself.
 pub fn analyze(request: &Request) -> SourceFacts {
-    execute::Executor::new(request).run()
+    let mut executor = executor::Executor::new(request);
+    executor.execute();
+    executor.facts()
 }

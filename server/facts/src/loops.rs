@@ -7,18 +7,16 @@ use warplens_ir::{
     Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Type, VarId, Visitor, any_in_iteration,
     any_statement, walk,
 };
-use warplens_machine::{Mix, Pipe};
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
-use crate::access::any;
-use crate::branch::{BranchDraft, From};
 use crate::cases::MOST_TURNS;
 use crate::context::{Origin as GuardOrigin, assumed};
-use crate::dependence::Origin;
-use crate::execute::{Executor, Exits};
+use crate::draft::{BranchDraft, From};
+use crate::executor::{Executor, Exits};
 use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
-use crate::value::{ArrayId, Kind, Value};
+use crate::issued;
+use crate::value::{ArrayId, Kind, Origin, Value};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
@@ -200,14 +198,14 @@ impl Executor<'_> {
         }
         if self.dry == 0 {
             *self.counts.entry((inner, OpClass::Branch)).or_insert(0.0) += 1.0;
-            // An unrolled loop jumps back once for so many iterations; one unrolled whole does not.
+            // An unrolled loop jumps back once for its copies; one unrolled whole does not.
             let iterations = trips_id.and_then(|id| self.arena.as_const(id));
             let back = match (unroll, iterations) {
                 (Some(0), Some(_)) => 0.0,
                 (Some(factor), _) if *factor > 1 => 1.0 / *factor as f64,
                 _ => 1.0,
             };
-            let issued = Mix::from([(Pipe::Branch, back)]);
+            let issued = issued::branch(back);
             compute(&mut self.flow, line, &issued, &[], 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
         }
@@ -280,7 +278,7 @@ impl Executor<'_> {
                         .binary(BinaryOp::LogicalAnd, enters, exits.returned)
                 }
                 _ => {
-                    let data = ends_by_data || self.hangs_on_data(exits.returned);
+                    let data = ends_by_data || self.depends_on_data(exits.returned);
                     let uniform = !self.arena.varies_by_lane(exits.returned);
                     self.unknown(data, uniform)
                 }
@@ -344,7 +342,9 @@ impl Executor<'_> {
         if let Some(&id) = self.placeholders.get(&key) {
             return id;
         }
-        let id = self.arena.symbol("·", SymbolKind::Placeholder, any());
+        let id = self
+            .arena
+            .symbol("·", SymbolKind::Placeholder, Interval::ANY);
         self.placeholders.insert(key, id);
         id
     }
@@ -360,7 +360,7 @@ impl Executor<'_> {
         let range = if loose {
             Interval::new(0, MOST_TURNS)
         } else {
-            any()
+            Interval::ANY
         };
         let id = self
             .arena
@@ -498,7 +498,7 @@ impl Executor<'_> {
 
     /// True where an expression of one iteration depends on data, itself or through a variable that does.
     fn is_by_data(&self, id: Id, stand_ins: &[Id], by_data: &[bool]) -> bool {
-        self.hangs_on_data(id)
+        self.depends_on_data(id)
             || stand_ins.iter().zip(by_data).any(|(&stand_in, &data)| {
                 data && (self.arena.as_symbol(stand_in))
                     .is_some_and(|symbol| self.arena.depends_on(id, symbol))
@@ -575,7 +575,7 @@ impl Executor<'_> {
         }
     }
 
-    /// The condition with every variable as it stands after `iterations`.
+    /// The condition with every variable as it is after `iterations`.
     fn condition_at(
         &mut self,
         condition: &Expr,
@@ -789,7 +789,7 @@ impl Executor<'_> {
         let Some(symbol) = self.arena.as_symbol(iteration) else {
             return false;
         };
-        if self.hangs_on_open(trips) {
+        if self.depends_on_open(trips) {
             // Wrapping that only other arguments would bring is theirs to exclude.
             let (given, trips) = (self.as_given(condition), self.as_given(trips));
             if !self.never_wraps(given, trips, iteration) {
@@ -924,7 +924,7 @@ impl Executor<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    decides_by_data = self.hangs_on_data(truth);
+                    decides_by_data = self.depends_on_data(truth);
                     break;
                 }
             }
@@ -972,7 +972,7 @@ impl Executor<'_> {
 
     fn is_data(&self, value: &Value) -> bool {
         match value.kind {
-            Kind::Int(id) | Kind::Pointer(_, id) => self.hangs_on_data(id),
+            Kind::Int(id) | Kind::Pointer(_, id) => self.depends_on_data(id),
             Kind::Data => true,
         }
     }

@@ -4,52 +4,12 @@
 //! under which it is goes along with the value as a *doubt*; the access that uses it looks whether any thread of the
 //! launch meets it. What only assumed sizes bring about is no matter: others were meant.
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{BinaryOp as IrOp, Type};
-use warplens_symbolic::{Arena, BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
+use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
-use crate::execute::Executor;
-use crate::value::Value;
+use crate::executor::Executor;
+use crate::value::{Doubt, Value};
 use crate::why::NoValue;
-
-/// A condition under which a value is not defined, and why.
-#[derive(Debug, Clone)]
-pub(crate) struct Doubt {
-    pub(crate) when: Id,
-    pub(crate) why: NoValue,
-}
-
-/// Why a part of an expression has no value, where that is said of one.
-pub(crate) fn reason_in<'a>(
-    arena: &Arena,
-    reasons: &'a FxHashMap<Symbol, NoValue>,
-    whole: Id,
-) -> Option<&'a NoValue> {
-    if reasons.is_empty() {
-        return None;
-    }
-    // An expression lists of its opaque symbols one of each kind: which of them stand in it is looked up.
-    let (mut left, mut seen) = (vec![whole], FxHashSet::default());
-    while let Some(id) = left.pop() {
-        if arena.opaque(id).is_none() || !seen.insert(id) {
-            continue;
-        }
-        match arena.node(id) {
-            Node::Symbol(symbol) => {
-                if let Some(reason) = reasons.get(symbol) {
-                    return Some(reason);
-                }
-            }
-            Node::Sum(_, terms) => left.extend(terms.iter().map(|term| term.0)),
-            Node::Product(factors) => left.extend(factors.iter().copied()),
-            Node::Binary(_, a, b) => left.extend([*a, *b]),
-            Node::Select(a, b, c) => left.extend([*a, *b, *c]),
-            Node::Table(inner, _) | Node::Wrap(_, _, inner) => left.push(*inner),
-            Node::Const(_) => {}
-        }
-    }
-    None
-}
 
 impl Executor<'_> {
     /// A value that no thread has; `why`: what is wrong.

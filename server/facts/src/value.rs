@@ -1,10 +1,27 @@
 //! What an expression of the kernel can be while it is executed symbolically.
 
+use warplens_ir::{AddressSpace, Storage, Type, Var};
 use warplens_symbolic::Id;
 
-use crate::dependence::Origin;
 use crate::facts::{Alias, Space};
-use crate::undefined::Doubt;
+use crate::why::NoValue;
+
+/// The value of an integer parameter that neither the launch nor the settings give.
+pub const DEFAULT_ARGUMENT: i64 = 1024;
+
+/// An operation of the dependence graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct OpId(pub(crate) u32);
+
+/// Where a value comes from: `None` for what is there before the kernel begins.
+pub(crate) type Origin = Option<OpId>;
+
+/// A condition under which a value is not defined, and why.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubt {
+    pub(crate) when: Id,
+    pub(crate) why: NoValue,
+}
 
 /// An array that accesses go through: a pointer parameter, a shared array, a thread's own array.
 #[derive(Debug, Clone)]
@@ -16,7 +33,7 @@ pub(crate) struct Array {
     pub(crate) alias: Alias,
 }
 
-/// A part of the kernel by where it stands: its address in memory, and those of the calls of routines that lead there.
+/// A part of the kernel by its place: its address in memory, and those of the calls of routines that lead there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part {
     /// The routine's body, executed once for several calls, where the way begins; none: the kernel.
@@ -39,7 +56,7 @@ impl Part {
         }
     }
 
-    /// What stands at an address in it, or behind the call there.
+    /// What is at an address in it, or behind the call there.
     pub(crate) fn within(self, address: usize) -> Part {
         Part {
             body: self.body,
@@ -54,7 +71,7 @@ impl Part {
     }
 }
 
-/// A part of the kernel; none for what stands in no tree that is kept.
+/// A part of the kernel; none for what is in no tree that is kept.
 pub(crate) type PartId = Option<Part>;
 
 /// Where something lies in memory.
@@ -132,10 +149,32 @@ impl Value {
 pub(crate) enum Place {
     /// A scalar variable as a whole.
     Variable(warplens_ir::VarId),
-    /// A part of a variable that is not followed (a field of a local structure), so many bytes into it.
+    /// A part of a variable that is not followed (a field of a local structure), by its bytes into it.
     Part(warplens_ir::VarId, u64),
     /// Bytes into an array.
     Memory(ArrayId, Id),
     /// Not understood.
     Lost,
+}
+
+/// True where a variable is an array or lies outside the thread: it is accessed, not known.
+pub(crate) fn is_memory(var: &Var) -> bool {
+    matches!(var.ty, Type::Array(..))
+        || matches!(
+            var.storage,
+            Storage::Shared | Storage::Constant | Storage::Global
+        )
+}
+
+/// The memory that a variable lies in, or that a pointer parameter points into.
+pub(crate) fn space_of(var: &Var) -> Space {
+    match (var.storage, &var.ty) {
+        (Storage::Shared | Storage::DynamicShared, _)
+        | (Storage::Param(_), Type::Pointer(_, AddressSpace::Shared)) => Space::Shared,
+        (Storage::Constant, _) | (_, Type::Pointer(_, AddressSpace::Constant)) => Space::Constant,
+        (Storage::Param(_), Type::Pointer(..)) | (Storage::Global, _) => Space::Global,
+        // Arguments themselves lie in constant memory.
+        (Storage::Param(_), _) => Space::Constant,
+        (Storage::Local, _) => Space::Local,
+    }
 }

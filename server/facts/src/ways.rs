@@ -6,22 +6,10 @@
 use warplens_ir::Controls;
 
 use crate::context::Executions;
-use crate::execute::Executor;
-use crate::facts::{Branch, BranchKind, Certainty, Way};
+use crate::draft::ControlDraft;
+use crate::executor::Executor;
+use crate::facts::{Branch, BranchKind, Certainty, ControlCounts};
 use crate::value::address;
-
-/// A place where control parted, as it was executed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WayDraft {
-    /// The address of the loop's statement, of the condition, of the first operand.
-    place: usize,
-    /// Its branch; `usize::MAX` where it is none of the source.
-    pub(crate) branch: usize,
-    pub(crate) outer: usize,
-    pub(crate) taken: usize,
-    /// The context of the other side, where there is one.
-    pub(crate) other: Option<usize>,
-}
 
 impl Executor<'_> {
     /// Notes where control parted: the contexts before it, where it was taken (a loop's body), and where not.
@@ -40,7 +28,7 @@ impl Executor<'_> {
             None => Some(at),
         };
         if let Some(place) = original {
-            self.ways.push(WayDraft {
+            self.ways.push(ControlDraft {
                 place,
                 branch,
                 outer,
@@ -56,9 +44,9 @@ impl Executor<'_> {
         executions: &[Executions],
         branches: &[Branch],
         assumed: bool,
-    ) -> Vec<Option<Way>> {
+    ) -> Vec<Option<ControlCounts>> {
         let controls = Controls::of(self.kernel);
-        let mut all: Vec<Option<Way>> = vec![None; controls.count()];
+        let mut all: Vec<Option<ControlCounts>> = vec![None; controls.count()];
         for draft in &self.ways {
             let Some(control) = controls.at(draft.place) else {
                 continue;
@@ -74,23 +62,28 @@ impl Executor<'_> {
     }
 }
 
-fn way(draft: &WayDraft, executions: &[Executions], branch: Option<&Branch>, assumed: bool) -> Way {
+fn way(
+    draft: &ControlDraft,
+    executions: &[Executions],
+    branch: Option<&Branch>,
+    assumed: bool,
+) -> ControlCounts {
     let warps = |context: usize| executions[context].warps;
-    let by_context = Way {
+    let by_context = ControlCounts {
         reached: warps(draft.outer),
         taken: warps(draft.taken),
         other: draft.other.map_or(0.0, warps),
         turns: Vec::new(),
         exact: !assumed && executions[draft.outer].exact && executions[draft.taken].exact,
     };
-    // What was counted warp by warp stands in the branch.
+    // What was counted warp by warp is in the branch.
     let Some((branch, reached)) = branch.and_then(|branch| Some((branch, branch.evaluations?)))
     else {
         return by_context;
     };
     let exact = branch.certainty == Certainty::Exact;
     match (branch.kind, branch.trips, branch.taken_warp_fraction) {
-        (BranchKind::Loop, Some(trips), _) => Way {
+        (BranchKind::Loop, Some(trips), _) => ControlCounts {
             reached,
             taken: reached * trips,
             other: 0.0,
@@ -99,7 +92,7 @@ fn way(draft: &WayDraft, executions: &[Executions], branch: Option<&Branch>, ass
         },
         (BranchKind::If | BranchKind::Select, _, Some(taken)) => {
             let split = branch.divergent_warp_fraction.unwrap_or(0.0);
-            Way {
+            ControlCounts {
                 reached,
                 taken: reached * taken,
                 other: reached * (1.0 - taken + split),
@@ -107,7 +100,7 @@ fn way(draft: &WayDraft, executions: &[Executions], branch: Option<&Branch>, ass
                 exact,
             }
         }
-        _ => Way {
+        _ => ControlCounts {
             exact: exact && by_context.exact,
             ..by_context
         },
@@ -115,7 +108,7 @@ fn way(draft: &WayDraft, executions: &[Executions], branch: Option<&Branch>, ass
 }
 
 /// Two executions of one place.
-fn joined(a: Way, b: Way) -> Way {
+fn joined(a: ControlCounts, b: ControlCounts) -> ControlCounts {
     let mut turns = a.turns;
     if b.turns.is_empty() {
         turns.clear();
@@ -127,7 +120,7 @@ fn joined(a: Way, b: Way) -> Way {
             }
         }
     }
-    Way {
+    ControlCounts {
         reached: a.reached + b.reached,
         taken: a.taken + b.taken,
         other: a.other + b.other,

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+use warplens_symbolic::{Arena, Id, Node, Symbol};
+
 /// What C does not define a value for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoValue {
@@ -201,4 +204,36 @@ impl fmt::Display for Why {
         };
         f.write_str(plain)
     }
+}
+
+/// Why a part of an expression has no value, where that is said of one.
+pub(crate) fn reason_in<'a>(
+    arena: &Arena,
+    reasons: &'a FxHashMap<Symbol, NoValue>,
+    whole: Id,
+) -> Option<&'a NoValue> {
+    if reasons.is_empty() {
+        return None;
+    }
+    // An expression lists of its opaque symbols one of each kind: which of them stand in it is looked up.
+    let (mut left, mut seen) = (vec![whole], FxHashSet::default());
+    while let Some(id) = left.pop() {
+        if arena.opaque(id).is_none() || !seen.insert(id) {
+            continue;
+        }
+        match arena.node(id) {
+            Node::Symbol(symbol) => {
+                if let Some(reason) = reasons.get(symbol) {
+                    return Some(reason);
+                }
+            }
+            Node::Sum(_, terms) => left.extend(terms.iter().map(|term| term.0)),
+            Node::Product(factors) => left.extend(factors.iter().copied()),
+            Node::Binary(_, a, b) => left.extend([*a, *b]),
+            Node::Select(a, b, c) => left.extend([*a, *b, *c]),
+            Node::Table(inner, _) | Node::Wrap(_, _, inner) => left.push(*inner),
+            Node::Const(_) => {}
+        }
+    }
+    None
 }

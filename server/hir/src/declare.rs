@@ -45,7 +45,7 @@ impl Unit {
             depth,
             ..Unit::empty(parsed.language)
         };
-        // Functions first: a constant may be the value of one that stands further down in a class.
+        // Functions first: a constant may be the value of one further down in a class.
         for item in items {
             if let ItemKind::Function(name) = &item.kind {
                 let definition = Definition::new(parsed, item.range.clone(), header);

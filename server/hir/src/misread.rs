@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Field, Kind, Language, Node};
 
-/// What stands before an expression that is parsed by itself.
+/// The text before an expression that is parsed by itself.
 const DECLARED: &str = "int w=(";
 
 /// Bytes before an expression that is parsed by itself.
@@ -69,7 +69,7 @@ pub fn expression(parsed: &Expanded) -> Option<Node<'_>> {
 
 /// The casts among the operands of an expression that may be operators between two operands.
 fn casts_to_names<'t>(node: Node<'t>, text: &str, into: &mut Vec<Node<'t>>) {
-    // Long sums lean to the left: those go round here, not deeper.
+    // Long sums lean to the left: those are a loop here, not a recursion.
     let mut next = Some(node);
     while let Some(node) = next.take() {
         let field = |name| node.field(name);

@@ -32,7 +32,7 @@ template <unsigned long... I> using index_sequence = integer_sequence<unsigned l
 }
 ";
 
-/// What stands behind every file of that language.
+/// The text behind every file of that language.
 pub(crate) fn library(language: Language) -> Option<Arc<Unit>> {
     static CUDA: OnceLock<Arc<Unit>> = OnceLock::new();
     static HIP: OnceLock<Arc<Unit>> = OnceLock::new();

@@ -12,7 +12,7 @@ use crate::names::Scope;
 pub struct Class {
     /// Its plain name.
     pub name: String,
-    /// Where it stands.
+    /// Where it is.
     pub definition: Definition,
     /// Its template parameters.
     pub bindings: Bindings,
@@ -25,7 +25,7 @@ pub struct Class {
 /// A lambda expression and what it sees.
 #[derive(Debug)]
 pub struct Callable {
-    /// Where it stands.
+    /// Where it is.
     pub definition: Definition,
     /// The names in scope where it is written.
     pub scopes: Vec<Scope>,

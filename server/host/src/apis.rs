@@ -195,11 +195,9 @@ impl Host<'_> {
             Some([x?, y?, z?]).filter(|_| !beside)
         };
         let follows = if beside { None } else { follows(config) };
-        let (of_run, count) = match &self.running {
-            Some(running) => (true, (running.doubtful == 0).then_some(running.times)),
-            None => (false, None),
-        };
-        let extents: Vec<Option<u64>> = match of_run {
+        let running = self.running.as_ref();
+        let count = running.and_then(|running| (running.doubtful == 0).then_some(running.times));
+        let extents: Vec<Option<u64>> = match running.is_some() {
             true => config
                 .arguments
                 .iter()
@@ -229,7 +227,7 @@ impl Host<'_> {
                     memory: memory.clone(),
                     extents: extents.clone(),
                     count,
-                    of_run,
+                    of_run: None,
                 },
                 beside,
             });

@@ -46,8 +46,7 @@ impl Host<'_> {
         let (node, class) = (function.node, function.class.clone());
         let name = full_name(class.as_deref(), &function.name);
         self.entered.insert(node.start_byte());
-        let parsed = self.parsed;
-        let source = Source::host(parsed, false);
+        let source = self.source_of(function.text);
         let mut frame = self.frame(name, class.clone(), node.start_byte(), source);
         frame.mark = 0;
         self.frames.push(frame);
@@ -55,7 +54,7 @@ impl Host<'_> {
             && self.index.classes.contains_key(&class)
         {
             let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-            let value = self.any_object(&class, place.slot, source);
+            let value = self.any_object(&class, place.slot);
             self.slots[place.slot].value = value;
             if let Some(frame) = self.frames.last_mut() {
                 frame.this = Some(place);
@@ -144,7 +143,10 @@ impl Host<'_> {
         // A variable that holds what is called.
         if matches!(
             function.kind(),
-            Kind::Identifier | Kind::ParenthesizedExpression | Kind::SubscriptExpression
+            Kind::Identifier
+                | Kind::ParenthesizedExpression
+                | Kind::SubscriptExpression
+                | Kind::PointerExpression
         ) && let Some(place) = self.place(function, source)
         {
             match self.read(&place) {
@@ -155,6 +157,16 @@ impl Host<'_> {
                 }
                 Value::Lambda(lambda) => {
                     if let Some(value) = self.call_lambda(&lambda.0, Some(&arguments)) {
+                        return value;
+                    }
+                }
+                Value::Function(name) => {
+                    let named = Named {
+                        name: name.to_string(),
+                        template_list: None,
+                        scope: None,
+                    };
+                    if let Some(value) = self.call_named(node, &named, &arguments, source) {
                         return value;
                     }
                 }
@@ -295,7 +307,16 @@ impl Host<'_> {
                 }
                 _ => None,
             };
-            let value = self.eval(node, source);
+            // What stands in a subscript happens once.
+            let value = match (&place, node.kind()) {
+                (Some(place), Kind::FieldExpression | Kind::SubscriptExpression) => {
+                    match self.read_number(place) {
+                        Value::Array(_) => Value::Address(place.clone()),
+                        value => value,
+                    }
+                }
+                _ => self.eval(node, source),
+            };
             all.push(Argument {
                 value,
                 place,
@@ -417,7 +438,6 @@ impl Host<'_> {
                     .collect()
             })
             .unwrap_or_default();
-        let parsed = self.parsed;
         if !own.is_empty() {
             let at = self.best(
                 &own.iter()
@@ -426,7 +446,7 @@ impl Host<'_> {
                         (
                             function.node,
                             function.template,
-                            Source::host(parsed, false),
+                            self.source_of(function.text),
                         )
                     })
                     .collect::<Vec<_>>(),
@@ -435,6 +455,7 @@ impl Host<'_> {
             )?;
             let function = &self.index.functions[own[at]];
             let (definition, template) = (function.node, function.template);
+            let callee = self.source_of(function.text);
             let callee_class = function.class.clone();
             let this = callee_class
                 .as_ref()
@@ -443,7 +464,7 @@ impl Host<'_> {
             return Some(self.invoke(
                 definition,
                 template,
-                Source::host(parsed, false),
+                callee,
                 callee_class,
                 this,
                 named,
@@ -550,14 +571,16 @@ impl Host<'_> {
             }
             None => None,
         };
-        self.frames.push(frame);
-        let back = self.bind_arguments(&parameters, arguments, callee);
-        let value = self.body_of(function, callee);
-        for (from, to) in back {
-            let value = self.read(&from);
-            self.write(&to, value);
-        }
-        value
+        self.within_its_share(&named.name, |host| {
+            host.frames.push(frame);
+            let back = host.bind_arguments(&parameters, arguments, callee);
+            let value = host.body_of(function, callee);
+            for (from, to) in back {
+                let value = host.read(&from);
+                host.write(&to, value);
+            }
+            value
+        })
     }
 
     /// Walks the body of the function on top and leaves it.

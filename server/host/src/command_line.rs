@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use warplens_syntax::BinaryOperator as Op;
+use warplens_syntax::{BinaryOperator as Op, Node};
 
 use super::calls::Argument;
 use super::state::Host;
 use super::value::{Place, Step, Value, binary};
+use warplens_hir::Source;
 use warplens_ir::Type;
 
 /// Where `getopt` stands.
@@ -92,6 +93,12 @@ impl Host<'_> {
                     Some(at) => Value::Text(text[at..].into()),
                     None => Value::Int(0, 64, true),
                 }
+            }
+            "getenv" => {
+                let name = whole(0)?;
+                let environment = &self.running.as_ref()?.environment;
+                let set = environment.iter().find(|(of, _)| **of == *name);
+                Value::Text(set?.1.as_str().into())
             }
             "strdup" => Value::Text(whole(0)?),
             "isdigit" | "isalpha" | "isspace" | "tolower" | "toupper" => {
@@ -218,6 +225,42 @@ impl Host<'_> {
             rest = rest[end..].trim_start_matches([',', 'x', ':', ' ', '/']);
         }
         Some(Value::int(read))
+    }
+
+    /// `stream >> variable`: the next word of the text, as the variable's type reads it. Out: what is left of the text.
+    pub(super) fn read_from_text(
+        &mut self,
+        stream: &Value,
+        left: Node,
+        right: Node,
+        source: Source,
+    ) -> Value {
+        let Some(place) = self.place(right, source) else {
+            return Value::Unknown;
+        };
+        let text = self.whole_text_in(stream);
+        let Some(text) = text else {
+            self.forget(place.slot);
+            return Value::Unknown;
+        };
+        let word = text.trim_start();
+        let end = word.find(char::is_whitespace).unwrap_or(word.len());
+        let (word, rest) = word.split_at(end);
+        let value = match self.type_at(&place, &self.read(&place)) {
+            Type::Int { bits: 8, .. } => word
+                .bytes()
+                .next()
+                .map(|byte| Value::Int(i64::from(byte), 8, true)),
+            Type::Int { .. } => integer(word, 10).map(|value| Value::Int(value, 64, true)),
+            Type::Float { .. } => Some(Value::Float(real(word), 64)),
+            _ => Some(Value::Text(word.into())),
+        };
+        self.write(&place, value.unwrap_or(Value::Unknown));
+        let rest = Value::Text(rest.into());
+        if let Some(stream) = self.place(left, source) {
+            self.write(&stream, rest.clone());
+        }
+        rest
     }
 
     /// The elements of an array or of what a pointer leads to.

@@ -14,7 +14,7 @@ use super::index::plain;
 use super::state::Host;
 use super::texts::{joined, spelled};
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::walk::{parts, text};
+use super::walk::{MAP, parts, text};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
 use warplens_ir::Bound;
@@ -124,6 +124,14 @@ impl Host<'_> {
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 if operator == Some(PointerOperator::AddressOf) {
                     if let Some(place) = self.place(argument, source) {
+                        // Into a text: what stands from there on.
+                        if let Some((Step::Index(Some(at)), path)) = place.path.split_last()
+                            && self.running.is_some()
+                            && let Value::Text(text) = self.slots[place.slot].value.read(path)
+                        {
+                            let rest = text.get(*at..);
+                            return rest.map_or(Value::Unknown, |rest| Value::Text(rest.into()));
+                        }
                         return match self.read(&place) {
                             // The address of a function is the function.
                             _ if place.path.last() == Some(&Step::Index(Some(0))) => {
@@ -135,7 +143,7 @@ impl Host<'_> {
                         };
                     }
                     return match self.eval(argument, source) {
-                        value @ Value::Kernels(_) => value,
+                        value @ (Value::Kernels(_) | Value::Function(_)) => value,
                         _ => Value::Unknown,
                     };
                 }
@@ -147,7 +155,7 @@ impl Host<'_> {
                             value => value,
                         }
                     }
-                    value @ (Value::Kernels(_) | Value::Lambda(_)) => value,
+                    value @ (Value::Kernels(_) | Value::Lambda(_) | Value::Function(_)) => value,
                     _ => Value::Unknown,
                 }
             }
@@ -233,7 +241,7 @@ impl Host<'_> {
                 };
                 if names_fields(value) {
                     let value = self.list(value, source);
-                    return self.completed(&class, value, source);
+                    return self.completed(&class, value);
                 }
                 let values: Vec<Value> = parts(value)
                     .into_iter()
@@ -343,6 +351,9 @@ impl Host<'_> {
         if let Some(kernel) = self.kernel_named(node, source) {
             return kernel;
         }
+        if self.running.is_some() && self.index.by_name.contains_key(name) {
+            return Value::Function(name.into());
+        }
         if let Some(value) = self.library_name(name) {
             return value;
         }
@@ -425,6 +436,9 @@ impl Host<'_> {
                         }
                     }
                 }
+            }
+            Op::ShiftRight if self.running.is_some() && matches!(a, Value::Text(_)) => {
+                self.read_from_text(&a, left, right, source)
             }
             Op::ShiftRight => {
                 let b = self.eval(right, source);
@@ -516,7 +530,7 @@ impl Host<'_> {
             } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
                 let class = record.class.clone();
                 if let Value::Array(values) = &value {
-                    value = self.by_position(&class, values.as_ref().clone(), source);
+                    value = self.by_position(&class, values.as_ref().clone());
                 }
             }
         }
@@ -688,7 +702,15 @@ impl Host<'_> {
                     Kind::SubscriptArgumentList => parts(indices).into_iter().next()?,
                     _ => indices,
                 };
-                let index = self.eval(index, source).as_int();
+                let index = self.eval(index, source);
+                if let Some(key) = self.key_of_map(argument, &index, source) {
+                    // See `container_call`.
+                    let mut place = self.place(argument, source)?;
+                    place.path.push(Step::Field(key.to_string()));
+                    place.path.push(Step::Field("second".to_owned()));
+                    return Some(place);
+                }
+                let index = index.as_int();
                 let index = index.and_then(|index| usize::try_from(index).ok());
                 let (mut place, pointed_at) = match self.place(argument, source) {
                     Some(place) => match self.read(&place) {
@@ -748,6 +770,20 @@ impl Host<'_> {
                 self.eval(node, source);
                 self.place(field(Field::Left)?, source)
             }
+            _ => None,
+        }
+    }
+
+    /// The key of a map's entry; `None` where a subscript counts elements.
+    fn key_of_map(&mut self, map: Node, index: &Value, source: Source) -> Option<String> {
+        self.running.as_ref()?;
+        if let Some(key) = index.text() {
+            return Some(key.to_string());
+        }
+        let key = index.as_int()?;
+        let place = self.place(map, source)?;
+        match self.read(&place) {
+            Value::Record(record) if record.class == MAP => Some(key.to_string()),
             _ => None,
         }
     }

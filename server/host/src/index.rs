@@ -1,6 +1,7 @@
 //! What a file defines: functions, classes, variables.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
@@ -34,6 +35,8 @@ pub(super) struct Function<'p> {
     pub(super) name: String,
     /// The class it is a member of.
     pub(super) class: Option<String>,
+    /// The text that it stands in.
+    pub(super) text: &'p Arc<Expanded>,
     pub(super) node: Node<'p>,
     /// The template declaration around it.
     pub(super) template: Option<Node<'p>>,
@@ -49,12 +52,16 @@ pub(super) struct Function<'p> {
 /// A class with a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Class<'p> {
+    pub(super) text: &'p Arc<Expanded>,
     pub(super) body: Node<'p>,
+    /// The list of the classes that it is derived from.
+    pub(super) bases: Option<Node<'p>>,
 }
 
 /// A variable at file scope, or a static member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variable<'p> {
+    pub(super) text: &'p Arc<Expanded>,
     pub(super) declaration: Node<'p>,
     pub(super) declarator: Node<'p>,
 }
@@ -72,19 +79,21 @@ pub(super) struct Index<'p> {
 }
 
 impl<'p> Index<'p> {
-    /// `words`: one of them is in every function that is looked for.
-    pub(super) fn new(parsed: &'p Expanded, items: &[Item], words: &[&str]) -> Index<'p> {
+    /// What texts define, each with its items. `words`: one of them is in every function that is looked for.
+    pub(super) fn new(texts: &[(&'p Arc<Expanded>, &[Item])], words: &[&str]) -> Index<'p> {
         let mut index = Index::default();
-        let mut ends: FxHashMap<usize, &str> = FxHashMap::default();
-        for item in items {
-            if let ItemKind::Kernel(name) = &item.kind {
-                ends.insert(item.range.end, name);
-                index.kernels.insert(name.clone());
+        for (text, items) in texts {
+            let mut ends: FxHashMap<usize, &str> = FxHashMap::default();
+            for item in *items {
+                if let ItemKind::Kernel(name) = &item.kind {
+                    ends.insert(item.range.end, name);
+                    index.kernels.insert(name.clone());
+                }
             }
+            index.walk(text.tree.root_node(), None, None, text, &ends, 0);
         }
-        index.walk(parsed.tree.root_node(), None, None, parsed, &ends, 0);
         for function in &mut index.functions {
-            let text = &parsed.text[function.node.byte_range()];
+            let text = &function.text.text[function.node.byte_range()];
             function.launches = words.iter().any(|word| text.contains(word));
         }
         for (at, function) in index.functions.iter().enumerate() {
@@ -94,7 +103,7 @@ impl<'p> Index<'p> {
                 .or_default()
                 .push(at);
         }
-        index.follow(parsed);
+        index.follow();
         index
     }
 
@@ -103,7 +112,7 @@ impl<'p> Index<'p> {
         node: Node<'p>,
         template: Option<Node<'p>>,
         class: Option<&str>,
-        parsed: &'p Expanded,
+        parsed: &'p Arc<Expanded>,
         kernels: &FxHashMap<usize, &str>,
         depth: u32,
     ) {
@@ -142,13 +151,18 @@ impl<'p> Index<'p> {
                             && let Some(body) = ty.field(Field::Body)
                             && ty.kind() != Kind::EnumSpecifier
                         {
-                            self.classes.insert(text(name).to_owned(), Class { body });
+                            let class = Class {
+                                text: parsed,
+                                body,
+                                bases: None,
+                            };
+                            self.classes.insert(text(name).to_owned(), class);
                         }
                         continue;
                     }
                     for declarator in child.fields(Field::Declarator) {
                         let name = declared_name(declarator);
-                        if declarator.kind() == Kind::FunctionDeclarator {
+                        if declares_function(declarator) {
                             if text(child).contains("__global__") {
                                 self.kernels.insert(plain(text(name)));
                             }
@@ -158,6 +172,7 @@ impl<'p> Index<'p> {
                             .entry(plain(text(name)))
                             .or_default()
                             .push(Variable {
+                                text: parsed,
                                 declaration: child,
                                 declarator,
                             });
@@ -172,7 +187,7 @@ impl<'p> Index<'p> {
     fn class(
         &mut self,
         node: Node<'p>,
-        parsed: &'p Expanded,
+        parsed: &'p Arc<Expanded>,
         kernels: &FxHashMap<usize, &str>,
         depth: u32,
     ) {
@@ -183,7 +198,14 @@ impl<'p> Index<'p> {
             .field(Field::Name)
             .map_or(String::new(), |name| plain(&parsed.text[name.byte_range()]));
         if !name.is_empty() {
-            self.classes.entry(name.clone()).or_insert(Class { body });
+            let bases = node
+                .named_children()
+                .find(|child| child.kind() == Kind::BaseClassClause);
+            self.classes.entry(name.clone()).or_insert(Class {
+                text: parsed,
+                body,
+                bases,
+            });
         }
         self.walk(body, None, Some(&name), parsed, kernels, depth + 1);
     }
@@ -193,7 +215,7 @@ impl<'p> Index<'p> {
         node: Node<'p>,
         template: Option<Node<'p>>,
         class: Option<&str>,
-        parsed: &'p Expanded,
+        parsed: &'p Arc<Expanded>,
         kernels: &FxHashMap<usize, &str>,
     ) {
         let Some(declarator) = function_declarator(node) else {
@@ -212,6 +234,7 @@ impl<'p> Index<'p> {
         self.functions.push(Function {
             name: last,
             class: class.or(scope).map(str::to_owned),
+            text: parsed,
             node,
             template,
             kernel: kernels.contains_key(&node.end_byte()),
@@ -222,13 +245,13 @@ impl<'p> Index<'p> {
     }
 
     /// Which functions lead to launches, by the names in their bodies.
-    fn follow(&mut self, parsed: &Expanded) {
+    fn follow(&mut self) {
         let mut callers: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         let mut calls: Vec<Vec<usize>> = Vec::with_capacity(self.functions.len());
         for (at, function) in self.functions.iter().enumerate() {
             let mut found: FxHashSet<usize> = FxHashSet::default();
             if let Some(body) = function.node.field(Field::Body) {
-                for word in words(&parsed.text[body.byte_range()]) {
+                for word in words(&function.text.text[body.byte_range()]) {
                     if let Some(named) = self.by_name.get(word) {
                         found.extend(named.iter().copied().filter(|&other| other != at));
                     }
@@ -267,6 +290,24 @@ impl<'p> Index<'p> {
         let variable = self.variables.get(name)?.first()?;
         Some(variable.declaration.byte_range())
     }
+}
+
+/// `f()`, `*f()`, `&f()`; a pointer to a function, `(*f)()`, is a variable.
+fn declares_function(declarator: Node) -> bool {
+    let mut at = declarator;
+    while matches!(
+        at.kind(),
+        Kind::PointerDeclarator | Kind::ReferenceDeclarator
+    ) {
+        let inner = at.field(Field::Declarator).or_else(|| at.named_child(0));
+        match inner {
+            Some(inner) => at = inner,
+            None => return false,
+        }
+    }
+    let named = at.field(Field::Declarator);
+    at.kind() == Kind::FunctionDeclarator
+        && named.is_none_or(|named| named.kind() != Kind::ParenthesizedDeclarator)
 }
 
 /// The node that names what a declarator declares.

@@ -78,8 +78,8 @@ pub struct LaunchSite {
     pub extents: Vec<Option<u64>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
     pub count: Option<u64>,
-    /// A run of the program makes it, with these values.
-    pub of_run: bool,
+    /// A run of the program makes it, with these values: how it was started, in words.
+    pub of_run: Option<Arc<str>>,
 }
 
 /// The blocks of a launch along one axis.
@@ -139,7 +139,7 @@ impl LaunchSite {
             memory: Vec::new(),
             extents: Vec::new(),
             count: None,
-            of_run: false,
+            of_run: None,
         }
     }
 

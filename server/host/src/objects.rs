@@ -5,7 +5,7 @@ use std::rc::Rc;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::calls::{Argument, Named, full_name};
-use super::index::{declared_name, is_changed};
+use super::index::{declared_name, is_changed, plain};
 use super::parameters::{parameter_list, takes};
 use super::state::{DEEPEST, Host};
 use super::texts::{joined, spelled};
@@ -13,6 +13,9 @@ use super::value::{Extent, Place, Record, Step, Value};
 use super::walk::{parts, text};
 use warplens_hir::Source;
 use warplens_ir::Type;
+
+/// Classes that one is derived from.
+const MOST_BASES: usize = 16;
 
 impl<'p> Host<'p> {
     pub(super) fn member_call(
@@ -150,19 +153,28 @@ impl<'p> Host<'p> {
         node: Node,
         source: Source,
     ) -> Option<Value> {
-        let parsed = self.parsed;
-        let own = Source::host(parsed, false);
-        let candidates: Vec<(Node, Option<Node>, Source)> = self
-            .index
-            .by_name
-            .get(name)?
+        let named_so = self.index.by_name.get(name)?;
+        let has = |class: &str| {
+            let mut all = named_so.iter().map(|&at| &self.index.functions[at]);
+            all.any(|function| function.class.as_deref() == Some(class) && !function.kernel)
+        };
+        // The class's own, or the first of its bases that has one.
+        let holder = self
+            .with_bases(class)
+            .into_iter()
+            .find(|class| has(class))?;
+        let class = holder.as_str();
+        let candidates: Vec<(Node, Option<Node>, Source)> = named_so
             .iter()
             .map(|&at| &self.index.functions[at])
             .filter(|function| function.class.as_deref() == Some(class) && !function.kernel)
-            .map(|function| (function.node, function.template, own))
+            .map(|function| {
+                let own = self.source_of(function.text);
+                (function.node, function.template, own)
+            })
             .collect();
         let at = self.best(&candidates, arguments, source)?;
-        let (definition, template, _) = candidates[at];
+        let (definition, template, own) = candidates[at];
         Some(self.invoke(
             definition,
             template,
@@ -174,6 +186,28 @@ impl<'p> Host<'p> {
             node,
             source,
         ))
+    }
+
+    /// A class and those that it is derived from, the nearest first.
+    fn with_bases(&self, class: &str) -> Vec<String> {
+        let mut all = vec![class.to_owned()];
+        let mut at = 0;
+        while let Some(class) = all.get(at).filter(|_| all.len() < MOST_BASES) {
+            let known = self.index.classes.get(class);
+            if let Some(list) = known.and_then(|known| known.bases.map(|list| (known, list))) {
+                let (known, list) = list;
+                let source = self.source_of(known.text);
+                let names = parts(list)
+                    .into_iter()
+                    .map(|base| plain(text(base, source)));
+                let new: Vec<String> = names
+                    .filter(|name| self.index.classes.contains_key(name) && !all.contains(name))
+                    .collect();
+                all.extend(new);
+            }
+            at += 1;
+        }
+        all
     }
 
     /// The member function of that name, where the file has one only and it leads to a launch.
@@ -191,9 +225,8 @@ impl<'p> Host<'p> {
             return None;
         }
         let class = function.class.clone()?;
-        let own = Source::host(self.parsed, false);
         let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-        let value = self.any_object(&class, place.slot, own);
+        let value = self.any_object(&class, place.slot);
         self.slots[place.slot].value = value;
         self.method(&class, &named.name, &place, named, arguments, node, source)
     }
@@ -212,9 +245,35 @@ impl<'p> Host<'p> {
                 .into_iter()
                 .map(|value| self.eval(value, source))
                 .collect();
+            // A class that this one is derived from, or the class itself for another of its constructors.
+            let class = plain(&name);
+            if self.running.is_some() && self.index.classes.contains_key(&class) {
+                let base = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+                let made = self.constructed(&class, values, false, base.slot, source);
+                if let (Value::Record(made), Value::Record(own)) = (made, self.read(&this)) {
+                    let mut own = (*own).clone();
+                    for (name, value) in &made.fields {
+                        match own.fields.iter_mut().find(|(of, _)| of == name) {
+                            Some((_, field)) => *field = value.clone(),
+                            None => own.fields.push((name.clone(), value.clone())),
+                        }
+                    }
+                    self.write(&this, Value::Record(Rc::new(own)));
+                }
+                continue;
+            }
             let mut place = this.clone();
             place.path.push(Step::Field(name));
             let before = self.read(&place);
+            if let (Some(_), Value::Record(field)) = (&self.running, &before)
+                && self.index.classes.contains_key(&field.class)
+            {
+                let class = field.class.clone();
+                let made = self.temporary(Type::Unknown(String::new()), Value::Unknown);
+                let value = self.constructed(&class, values, false, made.slot, source);
+                self.write(&place, value);
+                continue;
+            }
             let value = match (before, values.as_slice()) {
                 (Value::Dims(_), values) => Value::Dims(Value::list(values.to_vec()).extents()),
                 (_, [value]) => value.clone(),
@@ -260,7 +319,7 @@ impl<'p> Host<'p> {
                 };
             }
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
-                return self.by_position(class, values, source);
+                return self.by_position(class, values);
             }
             _ => {}
         }
@@ -278,8 +337,7 @@ impl<'p> Host<'p> {
         {
             return copy.clone();
         }
-        let own = Source::host(self.parsed, false);
-        let fields = self.initial_fields(class, own);
+        let fields = self.initial_fields(class);
         let place = Place {
             slot,
             path: Vec::new(),
@@ -292,14 +350,17 @@ impl<'p> Host<'p> {
             .flatten()
             .map(|&at| &self.index.functions[at])
             .filter(|function| function.class.as_deref() == Some(class))
-            .map(|function| (function.node, function.template, own))
+            .map(|function| {
+                let own = self.source_of(function.text);
+                (function.node, function.template, own)
+            })
             .collect();
         if constructors.is_empty() {
             if values.is_empty() {
                 return fields;
             }
             return if braces {
-                self.by_position(class, values, source)
+                self.by_position(class, values)
             } else {
                 Value::Unknown
             };
@@ -321,7 +382,7 @@ impl<'p> Host<'p> {
             template_list: None,
             scope: None,
         };
-        let (definition, template, _) = constructors[at];
+        let (definition, template, own) = constructors[at];
         self.invoke(
             definition,
             template,
@@ -338,9 +399,9 @@ impl<'p> Host<'p> {
 
     /// An object of which nobody knows how it came about: what every constructor leaves alike and no other
     /// function changes.
-    pub(super) fn any_object(&mut self, class: &str, slot: usize, source: Source) -> Value {
-        let fields = self.initial_fields(class, source);
-        let constructors: Vec<Node<'p>> = self
+    pub(super) fn any_object(&mut self, class: &str, slot: usize) -> Value {
+        let fields = self.initial_fields(class);
+        let constructors: Vec<(Node<'p>, Source<'p>)> = self
             .index
             .by_name
             .get(class)
@@ -348,13 +409,14 @@ impl<'p> Host<'p> {
             .flatten()
             .map(|&at| &self.index.functions[at])
             .filter(|function| function.class.as_deref() == Some(class))
-            .map(|function| function.node)
+            .map(|function| (function.node, self.source_of(function.text)))
             .collect();
         let mut joined: Option<Value> = None;
         if constructors.is_empty() {
             joined = Some(fields.clone());
         }
-        for constructor in constructors.iter().take(4) {
+        for (constructor, source) in constructors.iter().take(4) {
+            let source = *source;
             self.slots[slot].value = fields.clone();
             let place = Place {
                 slot,
@@ -396,13 +458,15 @@ impl<'p> Host<'p> {
         Value::Record(Rc::new(record))
     }
 
-    fn is_changed_outside(&mut self, field: &str, constructors: &[Node]) -> bool {
+    fn is_changed_outside(&mut self, field: &str, constructors: &[(Node, Source)]) -> bool {
         let parsed = self.parsed;
         let mut rest = String::new();
         // What is left of the file without the constructors; the declaration's `=` is not a change.
         let mut from = 0;
-        let mut skip: Vec<std::ops::Range<usize>> =
-            constructors.iter().map(Node::byte_range).collect();
+        let mut skip: Vec<std::ops::Range<usize>> = constructors
+            .iter()
+            .map(|(node, _)| node.byte_range())
+            .collect();
         if let Some(variables) = self.index.variables.get(field) {
             skip.extend(
                 variables
@@ -423,14 +487,24 @@ impl<'p> Host<'p> {
     }
 
     /// The fields of a class with their default initialisers.
-    fn initial_fields(&mut self, class: &str, source: Source) -> Value {
-        let Some(body) = self.index.classes.get(class).map(|class| class.body) else {
+    fn initial_fields(&mut self, class: &str) -> Value {
+        let Some(known) = self.index.classes.get(class).copied() else {
             return Value::Unknown;
         };
+        let (body, source) = (known.body, self.source_of(known.text));
         let mut record = Record {
             class: class.to_owned(),
             fields: Vec::new(),
         };
+        for base in self.with_bases(class).into_iter().skip(1) {
+            let own = match self.running.is_some() && self.depth < DEEPEST / 2 {
+                true => self.initial_fields(&base),
+                false => Value::Unknown,
+            };
+            if let Value::Record(base) = own {
+                record.fields.extend(base.fields.iter().cloned());
+            }
+        }
         for member in parts(body) {
             if member.kind() != Kind::FieldDeclaration || text(member, source).starts_with("static")
             {
@@ -457,7 +531,7 @@ impl<'p> Host<'p> {
     }
 
     /// A list in braces as a structure: fields by position, the rest 0.
-    pub(super) fn by_position(&mut self, class: &str, values: Vec<Value>, source: Source) -> Value {
+    pub(super) fn by_position(&mut self, class: &str, values: Vec<Value>) -> Value {
         let mut record = match class {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
                 let extents = Value::Dims([Extent::ONE; 3]);
@@ -483,7 +557,7 @@ impl<'p> Host<'p> {
                     .to_vec(),
                 }
             }
-            _ => match self.initial_fields(class, source) {
+            _ => match self.initial_fields(class) {
                 Value::Record(record) => (*record).clone(),
                 _ => return Value::list(values),
             },
@@ -501,7 +575,7 @@ impl<'p> Host<'p> {
     }
 
     /// `{.gridDim = …}` as a structure: what the list leaves out has its initial value.
-    pub(super) fn completed(&mut self, class: &str, value: Value, source: Source) -> Value {
+    pub(super) fn completed(&mut self, class: &str, value: Value) -> Value {
         let Value::Record(named) = &value else {
             return value;
         };
@@ -510,7 +584,7 @@ impl<'p> Host<'p> {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => vec![Value::int(0)],
             _ => Vec::new(),
         };
-        let whole = self.by_position(class, rest, source);
+        let whole = self.by_position(class, rest);
         let Value::Record(whole) = whole else {
             return value;
         };

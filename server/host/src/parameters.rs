@@ -144,7 +144,7 @@ impl Host<'_> {
                         .map(|ty| plain(text(ty, callee))),
                 ) && self.index.classes.contains_key(&class)
                 {
-                    value = self.by_position(&class, values.as_ref().clone(), callee);
+                    value = self.by_position(&class, values.as_ref().clone());
                 }
             }
             let slot = self.slot(ty, value, false);

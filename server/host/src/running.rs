@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Node};
 
 use super::LaunchSite;
-use super::index;
+use super::index::{self, Index};
 use super::parameters::parameter_list;
 use super::state::{Changes, Host};
 use super::value::{Meaning, Place, Value};
@@ -21,9 +22,18 @@ const MOST_WORK: u32 = 600_000;
 /// Of what is left to spend one loop may take this part, before what its turns change is taken as unknown.
 const LOOP_WITH_LAUNCHES: u32 = 4;
 /// The same for a loop in which nothing is launched.
-const LOOP: u32 = 40;
+const LOOP: u32 = 100;
+/// The same for a call of a function that launches nothing.
+const CALL: u32 = 16;
+/// Nodes of a loop in such a function.
+const LOOP_OF_CALL: u32 = 1_000;
+/// Turns, and nodes where their number is not known, of a loop that is walked turn by turn whatever it does.
+const FEW_TURNS: u64 = 64;
+const LITTLE_WORK: u32 = 2_000;
 /// Bytes of stack: calls and expressions nest deeper in a run than a thread of a pool has room for.
 const STACK: usize = 64 << 20;
+/// Ways out of a loop, each under a condition that is not known.
+const MOST_EXITS: usize = 8;
 /// Launches that are told apart.
 const MOST_LAUNCHES: usize = 512;
 
@@ -34,6 +44,8 @@ pub struct Run {
     pub name: String,
     /// `argv[1]` and so on.
     pub arguments: Vec<String>,
+    /// What `getenv` finds.
+    pub environment: Vec<(String, String)>,
     /// What the toolkit says of the GPU; `None`: its answers are unknown.
     pub device: Option<Device>,
 }
@@ -51,32 +63,42 @@ pub struct Device {
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) device: Option<Device>,
+    pub(super) environment: Vec<(String, String)>,
     /// How often what is walked now happens.
     pub(super) times: u64,
     /// Greater than 0 where a condition that is not known decides whether the program comes here.
     pub(super) doubtful: u32,
+    /// Greater than 0 in functions that launch nothing.
+    apart: u32,
     pub(super) options: super::command_line::Options,
+    /// By the text and the first byte of a loop's body: whether something may be launched in it.
+    may_launch: FxHashMap<(usize, usize), bool>,
+    /// See [`leading`].
+    leading: FxHashSet<String>,
 }
 
-/// The launches that a program makes where it is started like this, in their order; `None` where the file has no `main`.
-pub fn run(
-    parsed: &Arc<Expanded>,
-    items: &[Item],
-    unit: &Unit,
-    run: &Run,
-) -> Option<Vec<LaunchSite>> {
+/// The launches that a program makes where it is started like this, in their order. `texts`: the file with `main` first, then all that it
+/// includes and is linked with, each with its items; `None` where the first has no `main`.
+pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Option<Vec<LaunchSite>> {
+    let (parsed, _) = texts.first()?;
     let walk = || {
-        let mut host = Host::new(parsed, items, unit, index::WORDS);
+        let index = Index::new(texts, index::WORDS);
+        let mut host = Host::of_texts(parsed, unit, index);
         let main = host.index.by_name.get("main")?;
-        let main = *main
-            .iter()
-            .find(|&&at| host.index.functions[at].class.is_none())?;
+        let main = *main.iter().find(|&&at| {
+            let function = &host.index.functions[at];
+            function.class.is_none() && Arc::ptr_eq(function.text, parsed)
+        })?;
         host.limit_to(MOST_WORK);
         host.running = Some(Running {
             device: run.device.clone(),
+            environment: run.environment.clone(),
             times: 1,
             doubtful: 0,
+            apart: 0,
             options: super::command_line::Options::default(),
+            may_launch: FxHashMap::default(),
+            leading: leading(&host.index),
         });
         host.run_main(main, run);
         Some(merged(std::mem::take(&mut host.sites)))
@@ -150,7 +172,8 @@ impl Host<'_> {
         self.frames.clear();
     }
 
-    /// A loop of a run: turn by turn as long as its condition is known, then all turns that are left as one.
+    /// A loop of a run: turn by turn as long as its condition is known and a turn finds out something, then all turns that are left
+    /// as one.
     pub(super) fn run_loop(
         &mut self,
         condition: Option<Node>,
@@ -159,16 +182,25 @@ impl Host<'_> {
         source: Source,
         body_first: bool,
     ) -> bool {
-        let touched = self.touched_mark();
-        let whole = self.mark();
+        let before = Before {
+            touched: self.touched_mark(),
+            mark: self.mark(),
+            slots: self.slots.len(),
+            work: self.work_left(),
+        };
         self.breakables.push(self.breakable(true));
         let launches = body.is_some_and(|body| self.may_launch(body, source));
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
-        let allowed = self.work_left() / part;
-        let before = self.work_left();
+        let apart = self
+            .running
+            .as_ref()
+            .is_some_and(|running| running.apart > 0);
+        let allowed = match apart {
+            true => LOOP_OF_CALL,
+            false => (before.work / part).max(LITTLE_WORK),
+        };
         let mut counter = Counter::default();
-        let mut turn_touched = touched;
-        let mut turn_mark = whole;
+        let mut turn = Turn::default();
         let mut turns = 0u32;
         let ended = loop {
             let value = match condition {
@@ -181,27 +213,44 @@ impl Host<'_> {
                 Some(true) => {}
             }
             counter.look(self, condition, source);
-            if turns >= 2 && before - self.work_left() > allowed {
-                break Ended::Open(counter.turns_left(self, condition, source));
+            if turns >= 2 {
+                let spent = before.work - self.work_left();
+                let left = counter.turns_left(self, condition, source);
+                // A few turns are taken one by one, for what they read may differ: arguments, options.
+                let few = left.map_or(spent < LITTLE_WORK, |left| left < FEW_TURNS);
+                let allowed = if few && launches && !apart {
+                    before.work / 4 * 3
+                } else {
+                    allowed
+                };
+                if spent > allowed || !few && self.is_idle(&turn, &before, &counter) {
+                    break Ended::Open(left);
+                }
             }
             if self.is_spent() {
                 break Ended::Open(None);
             }
-            (turn_touched, turn_mark) = (self.touched_mark(), self.mark());
+            turn = Turn {
+                touched: self.touched_mark(),
+                mark: self.mark(),
+                sites: self.sites.len(),
+                sites_before: turn.sites,
+            };
             if let Some(breakable) = self.breakables.last_mut() {
-                breakable.turn = turn_mark;
+                breakable.turn = turn.mark;
             }
             let mut goes_on = body.is_none_or(|body| self.statement(body, source));
             let Some(breakable) = self.breakables.last_mut() else {
                 break Ended::Open(None);
             };
             let mut ends = std::mem::take(&mut breakable.continues);
-            let left = !breakable.states.is_empty();
+            // Where the program may have left it again and again, how it goes on is not known.
+            let doubtful = breakable.states.len() > MOST_EXITS;
             if !ends.is_empty() {
                 if goes_on {
-                    ends.push(self.changes(turn_mark));
+                    ends.push(self.changes(turn.mark));
                 }
-                self.take_back(turn_mark);
+                self.take_back(turn.mark);
                 self.join(&ends);
                 goes_on = true;
             }
@@ -212,28 +261,15 @@ impl Host<'_> {
                 self.eval(update, source);
             }
             turns += 1;
-            if left {
-                // Whether it ended here is not known.
+            if doubtful {
                 break Ended::Open(None);
             }
         };
-        match ended {
-            Ended::Past => {
-                self.breakables.pop();
-                true
-            }
-            Ended::Left => {
-                let states = self.breakables.pop().map(|breakable| breakable.states);
-                let states = states.unwrap_or_default();
-                if states.is_empty() {
-                    return false;
-                }
-                self.take_back(whole);
-                self.join(&states);
-                true
-            }
+        let goes_on = match ended {
+            Ended::Left => false,
+            Ended::Past => true,
             Ended::Open(left) => {
-                self.rest_of_turns(touched, (turn_touched, turn_mark), left, |host| {
+                self.rest_of_turns(&before, &turn, left, |host| {
                     if let Some(body) = body {
                         host.statement(body, source);
                     }
@@ -241,26 +277,67 @@ impl Host<'_> {
                         host.eval(update, source);
                     }
                 });
-                self.breakables.pop();
                 if let Some(turns) = left {
                     counter.finish(self, turns);
                 }
                 true
             }
+        };
+        let states = self.breakables.pop().map(|breakable| breakable.states);
+        let mut states = states.unwrap_or_default();
+        if states.is_empty() {
+            return goes_on;
         }
+        if goes_on {
+            states.push(self.changes(before.mark));
+        }
+        self.take_back(before.mark);
+        self.join(&states);
+        true
+    }
+
+    /// Whether further turns find out nothing: the last one launched what the one before did, and but for the counter it changed no
+    /// integer, text or structure that was known before the loop.
+    fn is_idle(&self, turn: &Turn, before: &Before, counter: &Counter) -> bool {
+        let sites = &self.sites;
+        let (last, earlier) = (
+            sites.get(turn.sites..).unwrap_or_default(),
+            sites.get(turn.sites_before..turn.sites).unwrap_or_default(),
+        );
+        let same = last.len() == earlier.len()
+            && last
+                .iter()
+                .zip(earlier)
+                .all(|(a, b)| a.site.same_launch(&b.site));
+        same && self
+            .varying(turn.touched, turn.mark)
+            .into_iter()
+            .all(|slot| {
+                let known = &self.slots[slot];
+                slot >= before.slots
+                    || counter
+                        .place
+                        .as_ref()
+                        .is_some_and(|place| place.slot == slot)
+                    || known.bytes.is_some()
+                    || matches!(
+                        known.value,
+                        Value::Unknown | Value::Linked(_) | Value::Float(..)
+                    )
+            })
     }
 
     /// The turns that are left of a loop, at once: what its turns change is unknown.
     fn rest_of_turns(
         &mut self,
-        touched: usize,
-        (turn_touched, turn_mark): (usize, usize),
+        before: &Before,
+        turn: &Turn,
         turns: Option<u64>,
         walk: impl FnOnce(&mut Self),
     ) {
         // What the last turn set to what it was before stays so.
-        let mut same = self.unchanged(turn_touched, turn_mark);
-        self.forget_touched_but(touched, &same);
+        let varying = self.varying(turn.touched, turn.mark);
+        self.loosen(before.touched, before.mark, &varying);
         let Some(running) = &mut self.running else {
             return;
         };
@@ -271,9 +348,9 @@ impl Host<'_> {
         }
         let (walked, mark) = (self.touched_mark(), self.mark());
         walk(self);
-        let again = self.unchanged(walked, mark);
-        same.retain(|slot| again.contains(slot));
-        self.forget_touched_but(touched, &same);
+        let mut again = self.varying(walked, mark);
+        again.extend(varying);
+        self.loosen(before.touched, before.mark, &again);
         if let Some(running) = &mut self.running {
             running.times = times;
             if turns.is_none() {
@@ -339,20 +416,95 @@ impl Host<'_> {
         self.breakables[at].continues.push(changes);
     }
 
-    /// Whether something may be launched in a part of the program, by its words.
-    fn may_launch(&self, node: Node, source: Source) -> bool {
-        let text = super::walk::text(node, source);
-        index::WORDS.iter().any(|word| text.contains(word))
-            || warplens_syntax::words_in(text).any(|word| {
-                let named = self.index.by_name.get(word);
-                named.is_some_and(|all| {
-                    all.iter().any(|&at| {
-                        let function = &self.index.functions[at];
-                        function.leads_to_launch && !function.kernel
-                    })
-                })
-            })
+    /// Whether something may be launched in a part of the program, by its words: launches, names of functions that lead to one, and of
+    /// tables of such functions.
+    fn may_launch(&mut self, node: Node, source: Source) -> bool {
+        let key = (Arc::as_ptr(source.parsed) as usize, node.start_byte());
+        let Some(running) = &mut self.running else {
+            return false;
+        };
+        let leading = &running.leading;
+        *running.may_launch.entry(key).or_insert_with(|| {
+            let text = super::walk::text(node, source);
+            index::WORDS.iter().any(|word| text.contains(word))
+                || warplens_syntax::words_in(text).any(|word| leading.contains(word))
+        })
     }
+
+    fn step_apart(&mut self, by: i32) {
+        if let Some(running) = &mut self.running {
+            running.apart = running.apart.saturating_add_signed(by);
+        }
+    }
+
+    /// Walks a call of a function of the program. One that launches nothing gets a part of what is left to spend, and where that is not
+    /// enough all that it wrote is unknown: what a program checks its kernels against costs it more than them.
+    pub(super) fn within_its_share(
+        &mut self,
+        name: &str,
+        walk: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let launches = match &self.running {
+            Some(running) => running.leading.contains(name),
+            None => true,
+        };
+        if launches || self.is_spent() {
+            return walk(self);
+        }
+        let touched = self.touched_mark();
+        let share = (self.work_left() / CALL).max(LITTLE_WORK);
+        let whole = self.set_limit(share);
+        self.step_apart(1);
+        let value = walk(self);
+        self.step_apart(-1);
+        let cut = self.is_spent();
+        self.restore_limit(whole);
+        if cut {
+            self.forget_touched(touched);
+            return Value::Unknown;
+        }
+        value
+    }
+}
+
+/// Names whose words in a function's body say that it may come to a launch.
+fn leading(index: &Index) -> FxHashSet<String> {
+    let functions = index.functions.iter();
+    let mut names: FxHashSet<String> = functions
+        .filter(|function| function.leads_to_launch && !function.kernel)
+        .map(|function| function.name.clone())
+        .collect();
+    let tables: Vec<String> = index
+        .variables
+        .iter()
+        .filter(|(_, all)| {
+            all.iter().any(|variable| {
+                let text = &variable.text.text[variable.declarator.byte_range()];
+                warplens_syntax::words_in(text).any(|word| names.contains(word))
+            })
+        })
+        .map(|(name, _)| name.clone())
+        .collect();
+    names.extend(tables);
+    names
+}
+
+/// Where a loop began.
+struct Before {
+    touched: usize,
+    mark: usize,
+    /// Variables that there were.
+    slots: usize,
+    work: u32,
+}
+
+/// Where its last turn began, and the one before it among the launches.
+#[derive(Default)]
+struct Turn {
+    touched: usize,
+    mark: usize,
+    sites: usize,
+    sites_before: usize,
 }
 
 /// How a loop ended.

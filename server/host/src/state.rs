@@ -135,10 +135,19 @@ impl<'p> Host<'p> {
         unit: &'p Unit,
         words: &[&str],
     ) -> Host<'p> {
+        Host::of_texts(parsed, unit, Index::new(&[(parsed, items)], words))
+    }
+
+    /// The same for a text of several.
+    pub(super) fn of_texts(
+        parsed: &'p Arc<Expanded>,
+        unit: &'p Unit,
+        index: Index<'p>,
+    ) -> Host<'p> {
         Host {
             parsed,
             unit,
-            index: Index::new(parsed, items, words),
+            index,
             lowering: Lowering::for_unit(unit, parsed, false),
             slots: Vec::new(),
             numbers: 0,
@@ -224,9 +233,25 @@ impl<'p> Host<'p> {
         self.work > self.limit
     }
 
+    /// How a text is read: what stands in another than the file's own is a header's.
+    pub(super) fn source_of<'t>(&self, text: &'t Arc<Expanded>) -> Source<'t> {
+        Source::host(text, !Arc::ptr_eq(text, self.parsed))
+    }
+
     /// From now on that many nodes may be read.
     pub(super) fn limit_to(&mut self, nodes: u32) {
         self.limit = self.work.saturating_add(nodes);
+    }
+
+    /// The same for a part of the walk, which ends with [`Host::restore_limit`] of what this gives.
+    pub(super) fn set_limit(&mut self, nodes: u32) -> u32 {
+        let whole = self.limit;
+        self.limit = self.work.saturating_add(nodes).min(whole);
+        whole
+    }
+
+    pub(super) fn restore_limit(&mut self, whole: u32) {
+        self.limit = whole;
     }
 
     /// Nodes that may still be read.
@@ -344,31 +369,62 @@ impl<'p> Host<'p> {
         }
     }
 
-    /// The same but for some variables.
-    pub(super) fn forget_touched_but(&mut self, since: usize, kept: &FxHashSet<usize>) {
-        let slots: FxHashSet<usize> = self.touched[since..].iter().copied().collect();
-        for slot in slots.difference(kept) {
-            self.forget(*slot);
+    /// The variables written since then that hold something else than before.
+    pub(super) fn varying(&self, touched: usize, mark: usize) -> FxHashSet<usize> {
+        let before = self.values_at(mark);
+        let written = self.touched[touched..].iter().copied();
+        written
+            .filter(|slot| {
+                let old = before.get(slot);
+                old.is_some_and(|old| **old != self.slots[*slot].value)
+            })
+            .collect()
+    }
+
+    /// What is written since then may have changed again: the varying variables are unknown, of a structure the fields that changed.
+    pub(super) fn loosen(&mut self, touched: usize, mark: usize, varying: &FxHashSet<usize>) {
+        let written: FxHashSet<usize> = self.touched[touched..].iter().copied().collect();
+        let mut loosened: Vec<(usize, Value)> = Vec::new();
+        {
+            let before = self.values_at(mark);
+            for slot in written {
+                let now = &self.slots[slot].value;
+                let steady = !varying.contains(&slot);
+                let fields = match before.get(&slot) {
+                    Some(old) => old.loosened(now),
+                    None => continue,
+                };
+                let value = match (steady, fields) {
+                    (true, _) => continue,
+                    (false, fields) => fields,
+                };
+                loosened.push((slot, value));
+            }
+        }
+        self.work = self.work.saturating_add(loosened.len() as u32);
+        for (slot, value) in loosened {
+            // A container may have grown.
+            if matches!(self.slots[slot].ty, Type::Array(_, None)) {
+                self.slots[slot].bytes = None;
+            }
+            if self.slots[slot].constant || self.slots[slot].value == value {
+                continue;
+            }
+            let place = Place {
+                slot,
+                path: Vec::new(),
+            };
+            self.write(&place, value);
         }
     }
 
-    /// The variables written since then that hold again what they held before.
-    pub(super) fn unchanged(&mut self, touched: usize, mark: usize) -> FxHashSet<usize> {
-        self.work = self
-            .work
-            .saturating_add((self.journal.len() - mark) as u32 / 8);
+    /// What the variables held then that were written since.
+    fn values_at(&self, mark: usize) -> FxHashMap<usize, &Value> {
         let mut before: FxHashMap<usize, &Value> = FxHashMap::default();
         for (slot, old) in self.journal[mark..].iter().rev() {
             before.insert(*slot, old);
         }
-        let written = self.touched[touched..].iter().copied();
-        written
-            .filter(|slot| {
-                before
-                    .get(slot)
-                    .is_none_or(|old| **old == self.slots[*slot].value)
-            })
-            .collect()
+        before
     }
 
     /// What differs from the state at the mark.
@@ -479,28 +535,32 @@ impl<'p> Host<'p> {
         let several = variables
             .iter()
             .filter(|variable| {
-                !self.parsed.text[variable.declaration.byte_range()].starts_with("extern")
+                !variable.text.text[variable.declaration.byte_range()].starts_with("extern")
             })
             .count()
-            > 1;
+            > 1
+            && self.running.is_none();
         if variable.declaration.kind() == Kind::FieldDeclaration {
-            let text = &self.parsed.text[variable.declaration.byte_range()];
+            let text = &variable.text.text[variable.declaration.byte_range()];
             if several || !text.contains("static") {
                 return None;
             }
         }
-        let text = &self.parsed.text[variable.declaration.byte_range()];
+        let text = &variable.text.text[variable.declaration.byte_range()];
         let head = &text[..text.find(['=', ';', '{', '(']).unwrap_or(text.len())];
         let word = |word: &str| has_word(head, word);
         let constant = (word("const") && !head.contains('*')) || word("constexpr");
         let elsewhere =
             word("extern") || word("__device__") || word("__constant__") || word("__managed__");
         let skip = self.index.declaration_of(name).unwrap_or(0..0);
-        let fixed =
-            !several && (constant || (!elsewhere && !is_changed(&self.parsed.text, name, &skip)));
+        let fixed = !several
+            && (constant
+                || (!elsewhere
+                    && self.running.is_none()
+                    && !is_changed(&self.parsed.text, name, &skip)));
         // At file scope nothing local is seen.
         self.frames.push(Frame::at_file_scope());
-        let source = Source::host(self.parsed, false);
+        let source = self.source_of(variable.text);
         let slot = self.declare(variable.declaration, variable.declarator, source);
         self.frames.pop();
         let slot = slot?;
@@ -591,7 +651,7 @@ impl<'p> Host<'p> {
         ))
     }
 
-    fn type_at(&self, place: &Place, value: &Value) -> Type {
+    pub(super) fn type_at(&self, place: &Place, value: &Value) -> Type {
         if place.path.is_empty() {
             return self.slots[place.slot].ty.clone();
         }

@@ -6,7 +6,7 @@ use warplens_syntax::BinaryOperator as Op;
 
 use super::calls::Argument;
 use super::state::Host;
-use super::value::{Place, Record, Step, Value, binary};
+use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
 use super::walk::text;
 use warplens_hir::Source;
 use warplens_ir::Type;
@@ -140,7 +140,7 @@ impl Host<'_> {
     }
 
     /// Gives a container its number of elements.
-    pub(super) fn resize(&mut self, slot: usize, count: &Value) {
+    fn resize(&mut self, slot: usize, count: &Value) {
         let element = match &self.slots[slot].ty {
             Type::Array(element, _) => element.size(),
             _ => return,
@@ -158,21 +158,112 @@ impl Host<'_> {
         arguments: &[Argument],
     ) -> Option<Value> {
         let whole = place.path.is_empty();
-        let container = whole && matches!(self.slots[place.slot].ty, Type::Array(..));
-        match (name, arguments) {
-            ("size" | "length", []) if !matches!(value, Value::Array(_)) => self.length_of(place),
-            ("data" | "begin" | "get", []) if container => Some(Value::Address(place.clone())),
-            // `thrust::device_ptr`, `v.data().get()`.
-            ("get", []) if matches!(value, Value::Address(_)) => Some(value.clone()),
-            ("resize" | "assign", [count, ..]) if container => {
-                let count = count.value.clone();
-                self.forget(place.slot);
-                self.resize(place.slot, &count);
-                Some(Value::Unknown)
+        let ty = self.slots[place.slot].ty.clone();
+        let container = whole && matches!(ty, Type::Array(..));
+        let key = arguments.first().and_then(|key| match &key.value {
+            Value::Int(key, ..) => Some(key.to_string()),
+            value => self.text_in(value).map(|key| key.to_string()),
+        });
+        Some(match (name, arguments) {
+            ("size" | "length", []) if !matches!(value, Value::Array(_)) => {
+                self.length_of(place)?
             }
-            ("reserve", _) if container => Some(Value::Unknown),
-            _ => None,
+            ("empty", []) => match (value, self.length_of(place)) {
+                (Value::Array(values), _) => Value::truth(values.is_empty()),
+                (_, length) => Value::truth(length?.as_int()? == 0),
+            },
+            ("back", []) => match value {
+                Value::Array(values) => values.last()?.clone(),
+                _ => return None,
+            },
+            ("front", []) => value.at(&Step::Index(Some(0))),
+            ("clear", []) if container => {
+                self.write(place, Value::list(Vec::new()));
+                Value::Unknown
+            }
+            ("pop_back", []) => match value {
+                Value::Array(values) if !values.is_empty() => {
+                    let mut values = (**values).clone();
+                    values.pop();
+                    self.write(place, Value::list(values));
+                    Value::Unknown
+                }
+                _ => return None,
+            },
+            ("push_back" | "emplace_back", [_, ..]) if container => {
+                self.push(place, value, arguments);
+                Value::Unknown
+            }
+            ("data" | "begin" | "get", []) if container => Value::Address(place.clone()),
+            // `thrust::device_ptr`, `v.data().get()`.
+            ("get", []) if matches!(value, Value::Address(_)) => value.clone(),
+            ("resize" | "assign", [count, ..]) if container => {
+                let (count, filling) = (count.value.clone(), arguments.get(1));
+                let filling = filling.map_or(Value::Unknown, |filling| filling.value.clone());
+                self.sized(place.slot, &count, &filling);
+                Value::Unknown
+            }
+            ("reserve" | "shrink_to_fit", _) if container => Value::Unknown,
+            // A map: its entries by their keys, each with its key and value.
+            ("find" | "count" | "contains", [_]) => {
+                let Value::Record(record) = value else {
+                    return None;
+                };
+                let key = key?;
+                let has = record.fields.iter().any(|(of, _)| *of == key);
+                if name != "find" {
+                    return Some(Value::truth(has));
+                }
+                // Behind the last entry there is nothing.
+                if !has {
+                    return Some(Value::Int(0, 64, true));
+                }
+                let mut entry = place.clone();
+                entry.path.push(Step::Field(key));
+                Value::Address(entry)
+            }
+            ("end", []) if matches!(value, Value::Record(_)) => Value::Int(0, 64, true),
+            _ => return None,
+        })
+    }
+
+    /// Puts an element behind the last.
+    fn push(&mut self, place: &Place, value: &Value, arguments: &[Argument]) {
+        let size = match &self.slots[place.slot].ty {
+            Type::Array(element, _) => element.size(),
+            _ => 0,
+        };
+        match (value, arguments) {
+            (Value::Array(values), [element]) if values.len() < MOST_ELEMENTS => {
+                let mut values = (**values).clone();
+                values.push(element.value.clone());
+                self.write(place, Value::list(values));
+            }
+            (Value::Array(values), _) => {
+                self.slots[place.slot].bytes = (values.len() as u64 + 1).checked_mul(size);
+                self.write(place, Value::Unknown);
+            }
+            _ => {
+                let bytes = self.slots[place.slot].bytes;
+                self.slots[place.slot].bytes = bytes.and_then(|bytes| bytes.checked_add(size));
+                self.write(place, Value::Unknown);
+            }
         }
+    }
+
+    /// Gives a container its number of elements and what each of them is.
+    pub(super) fn sized(&mut self, slot: usize, count: &Value, filling: &Value) {
+        let few = count.as_int().and_then(|count| usize::try_from(count).ok());
+        let values = match few.filter(|count| *count <= MOST_ELEMENTS) {
+            Some(count) => Value::list(vec![filling.clone(); count]),
+            None => Value::Unknown,
+        };
+        let place = Place {
+            slot,
+            path: Vec::new(),
+        };
+        self.write(&place, values);
+        self.resize(slot, count);
     }
 
     /// The number of elements of a container.
@@ -181,6 +272,9 @@ impl Host<'_> {
             return None;
         }
         let slot = &self.slots[place.slot];
+        if let Value::Array(values) = &slot.value {
+            return Some(Value::Int(values.len() as i64, 64, false));
+        }
         let Type::Array(element, length) = &slot.ty else {
             return None;
         };

@@ -41,6 +41,8 @@ pub(super) enum Value {
     /// A pointer.
     Address(Place),
     Lambda(LambdaRef),
+    /// A host function of that name.
+    Function(Rc<str>),
     /// The variables of a parameter pack.
     Pack(Rc<Vec<usize>>),
 }
@@ -179,7 +181,9 @@ impl Value {
         match self {
             Value::Int(value, ..) => Some(*value != 0),
             Value::Float(value, _) => Some(*value != 0.0),
-            Value::Text(_) | Value::Address(_) | Value::Lambda(_) => Some(true),
+            Value::Text(_) | Value::Address(_) | Value::Lambda(_) | Value::Function(_) => {
+                Some(true)
+            }
             _ => None,
         }
     }
@@ -384,6 +388,27 @@ impl Value {
         }
     }
 
+    /// What is left of a value that may have changed again: of a structure the fields in which both agree.
+    pub(super) fn loosened(&self, now: &Value) -> Value {
+        match (self, now) {
+            (a, b) if a == b => a.clone(),
+            (Value::Record(a), Value::Record(b)) => {
+                let fields = b.fields.iter().map(|(name, value)| {
+                    let old = self.at(&Step::Field(name.clone()));
+                    (name.clone(), old.loosened(value))
+                });
+                let known = |field: &(String, Value)| {
+                    a.fields.iter().any(|(name, _)| *name == field.0) || !a.class.is_empty()
+                };
+                Value::Record(Rc::new(Record {
+                    class: b.class.clone(),
+                    fields: fields.filter(known).collect(),
+                }))
+            }
+            _ => Value::Unknown,
+        }
+    }
+
     /// The value as a variable of that type holds it.
     pub(super) fn converted(self, ty: &Type) -> Value {
         match (ty, self) {
@@ -516,6 +541,13 @@ pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
         {
             joined(&spelled(a, false), &spelled(b, false))
         }
+        // A pointer that leads somewhere is not null.
+        (Value::Address(_) | Value::Function(_), Value::Int(0, ..))
+        | (Value::Int(0, ..), Value::Address(_) | Value::Function(_)) => match operator {
+            Op::Equal => Value::FALSE,
+            Op::NotEqual => Value::TRUE,
+            _ => Value::Unknown,
+        },
         (Value::Linked(_), _) | (_, Value::Linked(_)) => linked::binary(operator, a, b),
         _ => Value::Unknown,
     }
@@ -624,6 +656,14 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         "rint" | "rintf" | "nearbyint" => unary(f64::round_ties_even),
         "sqrt" | "sqrtf" => unary(f64::sqrt),
         "cbrt" | "cbrtf" => unary(f64::cbrt),
+        "exp" | "expf" => unary(f64::exp),
+        "exp2" | "exp2f" => unary(f64::exp2),
+        "log" | "logf" => unary(f64::ln),
+        "log10" | "log10f" => unary(f64::log10),
+        "sin" | "sinf" => unary(f64::sin),
+        "cos" | "cosf" => unary(f64::cos),
+        "tan" | "tanf" => unary(f64::tan),
+        "atan" | "atanf" => unary(f64::atan),
         "log2" | "log2f" => unary(f64::log2),
         "fabs" | "fabsf" => unary(f64::abs),
         "abs" | "labs" | "llabs" => match arguments.first()? {

@@ -1,11 +1,13 @@
 //! Statements of host functions.
 
+use std::rc::Rc;
+
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::evaluate::names_fields;
 use super::index::{declared_name, plain};
 use super::state::{Breakable, Host};
-use super::value::{MOST_ELEMENTS, Meaning, Place, Step, Value};
+use super::value::{MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
@@ -780,6 +782,16 @@ impl Host<'_> {
                             value => value.at(&index),
                         }
                     }
+                    // `n * m` reads as a pointer to `n`.
+                    Some(pointer) if pointer.kind() == Kind::PointerDeclarator => {
+                        let factor = pointer.field(Field::Declarator)?;
+                        if factor.kind() != Kind::Identifier {
+                            return None;
+                        }
+                        let value = self.eval(name, source);
+                        let factor = self.eval(factor, source);
+                        binary(BinaryOperator::Multiply, &value, &factor)
+                    }
                     Some(_) => return None,
                 };
                 values.push(value);
@@ -793,11 +805,11 @@ impl Host<'_> {
             self.slots[slot].value = value;
             return Some(slot);
         }
-        let plain_pointer = declarator
-            .field(Field::Declarator)
-            .unwrap_or(declarator)
-            .kind()
-            == Kind::PointerDeclarator;
+        let declared = match declarator.kind() {
+            Kind::InitDeclarator => declarator.field(Field::Declarator).unwrap_or(declarator),
+            _ => declarator,
+        };
+        let plain_pointer = declared.kind() == Kind::PointerDeclarator;
         let array = {
             let inner = match declarator.kind() {
                 Kind::InitDeclarator => declarator.field(Field::Declarator),
@@ -814,7 +826,23 @@ impl Host<'_> {
         let auto = matches!(&ty, Type::Unknown(name) if name == "auto");
         let Some(value_node) = value_node else {
             let slot = self.slot(ty, Value::Unknown, false);
-            if !plain_pointer && !array {
+            if container && self.running.is_some() {
+                // A vector begins without elements.
+                if matches!(self.slots[slot].ty, Type::Array(_, None)) && class != "array" {
+                    self.slots[slot].value = Value::list(Vec::new());
+                }
+                return Some(slot);
+            }
+            let map = match &self.slots[slot].ty {
+                Type::Unknown(name) => is_map(name),
+                _ => false,
+            };
+            if map && self.running.is_some() && !plain_pointer && !array {
+                self.slots[slot].value = Value::Record(Rc::new(Record {
+                    class: MAP.to_owned(),
+                    fields: Vec::new(),
+                }));
+            } else if !plain_pointer && !array {
                 let value = self.constructed(&class, Vec::new(), false, slot, source);
                 self.slots[slot].value = value;
             }
@@ -836,10 +864,9 @@ impl Host<'_> {
             if container && value_node.kind() == Kind::ArgumentList {
                 // The number of elements, or an iterator.
                 if let Value::Array(values) = &value {
-                    count = values
-                        .first()
-                        .filter(|first| first.as_int().is_some())
-                        .cloned();
+                    let first = values.first().filter(|first| first.as_int().is_some());
+                    let filling = values.get(1).cloned().unwrap_or(Value::Unknown);
+                    count = first.cloned().map(|first| (first, filling));
                 }
                 value = Value::Unknown;
             }
@@ -857,8 +884,10 @@ impl Host<'_> {
             }
             let slot = self.slot(ty, value, false);
             self.slots[slot].decays = array;
-            if let Some(count) = count {
-                self.resize(slot, &count);
+            if let Some((count, filling)) = count
+                && self.running.is_some()
+            {
+                self.sized(slot, &count, &filling);
             }
             return Some(slot);
         }
@@ -868,7 +897,7 @@ impl Host<'_> {
                 let braces = value_node.kind() == Kind::InitializerList;
                 if braces && names_fields(value_node) {
                     let value = self.eval(value_node, source);
-                    self.completed(&class, value, source)
+                    self.completed(&class, value)
                 } else {
                     let values = parts(value_node)
                         .into_iter()
@@ -906,6 +935,13 @@ impl Host<'_> {
             path: Vec::new(),
         }
     }
+}
+
+/// The class of a record whose fields are the entries of a map, each a record of its key and value.
+pub(super) const MAP: &str = "map";
+
+fn is_map(ty: &str) -> bool {
+    matches!(plain(ty).as_str(), "map" | "unordered_map")
 }
 
 /// `void (*name)()` and `void (*name)() = value`, which read as calls.

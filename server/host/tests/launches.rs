@@ -9,14 +9,16 @@ use std::sync::Arc;
 use warplens_hir::{Unit, outline};
 use warplens_host::{LaunchSite, launch_sites};
 use warplens_ir::Type;
-use warplens_syntax::preprocess::{IncludeLine, Included, Includes, Macros, Options, preprocess};
+use warplens_syntax::preprocess::{
+    IncludeLine, IncludeResult, Includes, Macros, Options, preprocess,
+};
 use warplens_syntax::{Expanded, Language, words};
 
 struct NoHeaders;
 
 impl Includes for NoHeaders {
-    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> Included {
-        Included::Nothing
+    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
+        IncludeResult::Nothing
     }
     fn enter(&mut self, _: &Path) {}
     fn leave(&mut self) {}

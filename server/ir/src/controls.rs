@@ -1,4 +1,4 @@
-//! The places of a kernel where control parts, numbered: what the analysis finds of one is found again by whoever
+//! The places of a kernel where control parts, numbered: what the analysis finds of one is found again by all that
 //! compiles the same kernel, in a copy of a function's body too.
 
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! Functions that every kernel may call: `functions.toml`, a row each.
 //!
-//! In goes a name as it is written; out comes what the function does, what it gives, and what a compiler makes of it. The rows
+//! In goes a name of the source; out comes what the function does, what it gives, and what a compiler makes of it. The rows
 //! are read once; a new function is a new row.
 
 use std::sync::{Arc, LazyLock};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::Type;
 
-/// What arithmetic a function stands for.
+/// What arithmetic a function is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MathClass {
     /// That many floating-point operations of its type.

@@ -125,7 +125,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Its type.
     pub ty: Type,
-    /// Where it stands.
+    /// Where it is.
     pub site: Site,
 }
 
@@ -224,7 +224,7 @@ pub enum LoopKind {
 pub struct Stmt {
     /// What it is.
     pub kind: StmtKind,
-    /// Where it stands.
+    /// Where it is.
     pub site: Site,
 }
 
@@ -255,7 +255,7 @@ pub enum StmtKind {
     /// `{ … }`.
     Block(Vec<Stmt>),
     /// `switch`: which of its cases is gone to, counted from 1 (0: none), and the branches that stand for it.
-    /// Their conditions stand where the value stands; they read no memory.
+    /// Their conditions are where the value is; they read no memory.
     Switch(Expr, Vec<Stmt>),
     /// `return`.
     Return(Option<Expr>),
@@ -274,7 +274,7 @@ pub enum StmtKind {
 pub struct Kernel {
     /// Plain name.
     pub name: String,
-    /// Where the name stands.
+    /// Where the name is.
     pub name_site: Site,
     /// Its language.
     pub language: Language,

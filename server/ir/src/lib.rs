@@ -9,6 +9,7 @@ pub mod functions;
 mod kernel;
 mod place;
 mod places;
+mod reason;
 mod shape;
 mod types;
 pub mod walk;
@@ -23,6 +24,7 @@ pub use kernel::{
 };
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 pub use places::{Places, in_one_line};
+pub use reason::Reason;
 pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Type, spell_type};
 /// The language that a kernel is written in.
 pub use warplens_syntax::Language;

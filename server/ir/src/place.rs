@@ -1,5 +1,6 @@
 //! Places in a kernel and the launch it runs under.
 
+use crate::Reason;
 use std::fmt;
 
 /// Two positions in the kernel's text, as numbers in their order: [`crate::Places`] knows their bytes.
@@ -26,7 +27,7 @@ pub struct Site {
 /// A line of a function that was put in place of its call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CalleeLine {
-    /// The header it stands in; `None` for the kernel's own file.
+    /// The header it is in; `None` for the kernel's own file.
     pub path: Option<std::sync::Arc<std::path::Path>>,
     /// In the kernel's own file: which function, as the hash of its text; lines count from its first.
     pub function: u64,
@@ -36,7 +37,7 @@ pub struct CalleeLine {
     pub line: u32,
     /// 0-based byte column.
     pub column: u32,
-    /// What stands there, the beginning of it.
+    /// The text there, the beginning of it.
     pub text: Box<str>,
     /// The call that led here: 0 is the kernel's own, otherwise a callee's line, from 1.
     pub caller: u32,
@@ -47,8 +48,8 @@ pub struct CalleeLine {
 pub struct NotUnderstood {
     /// Where.
     pub site: Site,
-    /// Why, in a few words that group well: `call to an unseen function`.
-    pub reason: String,
+    /// Why.
+    pub reason: Reason,
 }
 
 /// Where a launch value comes from.

@@ -2,7 +2,7 @@
 //!
 //! A kernel's IR numbers the positions that it speaks of in their order and leaves to [`Places`] which bytes and
 //! lines these are. Comments, white space and blank lines move the bytes and keep the numbers: what is known of the
-//! IR holds on, and a new table says where it stands now.
+//! IR holds on, and a new table says where it is now.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -82,7 +82,7 @@ impl Places {
         self.callees.get((site.callee as usize).checked_sub(1)?)
     }
 
-    /// What stands at a site, in one line without its comments.
+    /// The text at a site, in one line without its comments.
     pub fn quote(&self, site: Site) -> String {
         match self.callee(site) {
             Some(callee) => callee.text.to_string(),
@@ -93,7 +93,7 @@ impl Places {
 
 impl Kernel {
     /// A hash of all that an analysis of the kernel depends on: what it says, which of its places share a line, and
-    /// what may be quoted of it. Where it stands is no part of that.
+    /// what may be quoted of it. Where it is is no part of that.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();
         (&self.name, self.name_site, self.language).hash(&mut hasher);

@@ -58,7 +58,7 @@ impl Hash for Struct {
     }
 }
 
-/// What a template parameter stands for.
+/// What a template parameter is bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Bound {
     /// A type.

@@ -201,7 +201,7 @@ fn judge(file: &mut File, finding: &Value) -> Outcome {
     let line = number("line");
     let rule = finding["rule"].as_str().unwrap_or_default();
     let Some(kernel) = file.kernel_at(line) else {
-        return Outcome::NotRun("it stands in no kernel of the file".to_owned());
+        return Outcome::NotRun("it is in no kernel of the file".to_owned());
     };
     match file.run(kernel) {
         Err(why) => Outcome::NotRun(why),

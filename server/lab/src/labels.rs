@@ -117,7 +117,7 @@ fn taken(text: &str) -> anyhow::Result<(String, Vec<(String, String)>)> {
             .and_then(|(_, edit)| edit.split_once(" => "))
             .with_context(|| format!("`{line}` is no RULE: OLD => NEW"))?;
         let begin = text[at..].find("__global__").map(|from| at + from);
-        let begin = begin.with_context(|| format!("`{line}` stands above no kernel"))?;
+        let begin = begin.with_context(|| format!("`{line}` is above no kernel"))?;
         let name = text[begin..]
             .split('(')
             .next()

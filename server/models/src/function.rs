@@ -10,9 +10,9 @@ use crate::{Change, Question};
 const MOST_LOOPS: usize = 3;
 
 /// `fixed + per_trip * (trips)`, a term for each outermost loop whose trip count is not a number, wherever it
-/// stands: the tangent at the present trips, which is the function itself as long as the same bound holds.
+/// is: the tangent at the present trips, which is the function itself as long as the same bound holds.
 ///
-/// Outermost is a free loop that stands in no other free one. Under a branch a loop's term holds the share of the
+/// Outermost is a free loop that is in no other free one. Under a branch a loop's term holds the share of the
 /// warps that come to it.
 pub(crate) fn of_trips(
     question: &Question,
@@ -61,7 +61,7 @@ pub(crate) fn of_trips(
 
 /// A loop whose trip count is not a number.
 struct Free {
-    /// Where it stands: an index into each list of nodes from the outermost, and the side of a branch.
+    /// Where it is: an index into each list of nodes from the outermost, and the side of a branch.
     path: Vec<(usize, bool)>,
     /// Its number among the outermost loops of the kernel, from 1.
     number: usize,
@@ -115,7 +115,7 @@ fn collect(
     }
 }
 
-/// Whole cycles where there are thousands, else so many digits that a long loop's term keeps four.
+/// Whole cycles where there are thousands, else enough digits that a long loop's term keeps four.
 fn rounded(value: f64) -> String {
     if value >= 1000.0 {
         format!("{value:.0}")

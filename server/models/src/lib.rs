@@ -78,7 +78,7 @@ pub struct Question<'a> {
     pub warps_per_sm: Option<u32>,
     /// One access imagined ideal (index into the input's accesses): what a finding would gain.
     pub ideal_access: Option<usize>,
-    /// Set once nobody waits for the answer any more: a model that simulates stops soon after.
+    /// Set once the answer is not needed any more: a model that simulates stops soon after.
     pub cancel: Option<&'a AtomicBool>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// True where nobody waits for the answer any more.
+    /// True where the answer is not needed any more.
     pub fn is_cancelled(&self) -> bool {
         self.cancel
             .is_some_and(|cancel| cancel.load(Ordering::Relaxed))

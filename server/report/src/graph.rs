@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use warplens_db::WorkFlow;
-use warplens_models::wfg::drawing::{Arc, Drawing, Relation, Role, Shown};
+use warplens_models::wfg::drawing::{Arc, Drawing, DrawnNode, Relation, Role};
 
 use crate::escape::escape;
 use crate::figure::{extents, number, percent};
@@ -78,11 +78,11 @@ fn draw(flow: &WorkFlow, id: &str, namespace: &str, style: &str) -> String {
 }
 
 /// Where a node's box begins.
-fn corner(at: usize, node: &Shown) -> (usize, usize) {
+fn corner(at: usize, node: &DrawnNode) -> (usize, usize) {
     (LEFT + node.depth.min(DEEPEST) * INDENT, TOP + at * ROW)
 }
 
-fn draw_node(out: &mut String, at: usize, node: &Shown) {
+fn draw_node(out: &mut String, at: usize, node: &DrawnNode) {
     let (x, y) = corner(at, node);
     let (class, letter) = match node.role {
         Role::Memory => ("m", "M"),

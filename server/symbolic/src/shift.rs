@@ -83,7 +83,7 @@ pub(crate) struct Movement<'a> {
 impl Movement<'_> {
     /// The shift of an expression whose children's are known.
     pub(crate) fn of(&self, at: usize) -> Option<Shift> {
-        if self.program.hangs_on[at] & self.variable == 0 {
+        if self.program.depends_on[at] & self.variable == 0 {
             return Some(Shift::STILL);
         }
         self.shifts[at]

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use crate::Language;
-use crate::preprocess::{WordTable, lexer};
+use crate::lexer;
+use crate::preprocess::WordTable;
 
 fn table(list: &'static str) -> WordTable {
     list.lines()

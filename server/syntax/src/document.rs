@@ -127,7 +127,7 @@ impl Document {
         })
     }
 
-    /// The preprocessed text. `surroundings` stands for what besides the buffer `make` looks at, but for the files that the
+    /// The preprocessed text. `surroundings` is a number for what besides the buffer `make` looks at, but for the files that the
     /// last expansion read: of these `holds` says whether they are what they were. Where nothing has changed the last answer
     /// is given again. `make` is given the text and the last expansion, whose tree it may start from.
     pub fn expanded(

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::lexer;
+
 /// An OpenCL C program written as one group of string literals.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Embedded {
+pub struct EmbeddedProgram {
     /// The program: what the compiler hands to `clCreateProgramWithSource`.
     pub text: String,
     /// Where each part of `text` comes from, in order. The pieces cover `text` without gap or overlap.
@@ -18,14 +20,14 @@ pub struct Embedded {
 /// A run of bytes of an embedded program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// First byte in [`Embedded::text`].
+    /// First byte in [`EmbeddedProgram::text`].
     pub at: usize,
     /// First byte in the host: of the copied run, of the escape, or of the macro.
     pub source: usize,
-    /// Bytes in [`Embedded::text`].
+    /// Bytes in [`EmbeddedProgram::text`].
     pub len: usize,
     /// True where the host has the same bytes; false for a decoded escape (one character) and for the
-    /// space that stands for a macro.
+    /// space in place of a macro.
     pub verbatim: bool,
 }
 
@@ -37,7 +39,7 @@ pub struct Piece {
 /// two literals leaves a space; of an `#if` inside a group the first branch is kept. A group is a program
 /// when it defines a kernel: `__kernel` or `kernel`, `void`, and then `(` and `{`. Text that is put together
 /// when the host runs (`+`, `<<`, an array of lines) is not.
-pub fn embedded_programs(host: &str) -> Vec<Embedded> {
+pub fn embedded_programs(host: &str) -> Vec<EmbeddedProgram> {
     // Most host files end here.
     if !says_kernel(host.as_bytes()) {
         return Vec::new();
@@ -56,7 +58,7 @@ pub fn embedded_programs(host: &str) -> Vec<Embedded> {
     scanner.found
 }
 
-/// True where the word `kernel` or `__kernel` stands somewhere, be it behind an escape: `"\\nkernel void"`.
+/// True where the word `kernel` or `__kernel` is somewhere, be it behind an escape: `"\\nkernel void"`.
 fn says_kernel(text: &[u8]) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     memchr::memmem::find_iter(text, "kernel").any(|at| {
@@ -121,7 +123,7 @@ struct Scanner<'a> {
     in_directive: bool,
     stringifiers: FxHashMap<&'a str, Stringifier<'a>>,
     group: Group,
-    found: Vec<Embedded>,
+    found: Vec<EmbeddedProgram>,
 }
 
 impl<'a> Scanner<'a> {
@@ -151,14 +153,14 @@ impl<'a> Scanner<'a> {
                 b'#' if self.in_directive => self.parameter(),
                 b'"' => self.literal(self.at, self.at, false),
                 b'\'' => {
-                    self.at = self.quoted(self.at).1;
+                    self.at = lexer::ordinary(self.bytes, self.at).1;
                     self.other();
                 }
                 b'0'..=b'9' => {
-                    self.at = self.after_number(self.at);
+                    self.at = lexer::number_end(self.bytes, self.at);
                     self.other();
                 }
-                _ if is_word(byte) => self.word(),
+                _ if lexer::continues_identifier(byte) => self.word(),
                 _ => {
                     self.at += 1;
                     self.punctuation(byte);
@@ -184,8 +186,8 @@ impl<'a> Scanner<'a> {
                 }
                 b' ' | b'\t' => self.at += 1,
                 b'0'..=b'9' | b'"' | b'\'' | b'#' | b'/' | b'\\' => return,
-                _ if is_word(byte) => {
-                    let end = self.after_word(self.at);
+                _ if lexer::continues_identifier(byte) => {
+                    let end = lexer::identifier_end(self.bytes, self.at);
                     if self.bytes.get(end) == Some(&b'"') {
                         return;
                     }
@@ -204,12 +206,10 @@ impl<'a> Scanner<'a> {
     /// An identifier, with the literal or the arguments that it introduces.
     fn word(&mut self) {
         let start = self.at;
-        let end = self.after_word(start);
+        let end = lexer::identifier_end(self.bytes, start);
         let word = &self.host[start..end];
-        if self.bytes.get(end) == Some(&b'"')
-            && let Some(raw) = literal_prefix(word)
-        {
-            self.literal(start, end, raw);
+        if self.bytes.get(end) == Some(&b'"') && lexer::is_literal_prefix(word.as_bytes(), true) {
+            self.literal(start, end, word.ends_with('R'));
             return;
         }
         self.at = end;
@@ -227,13 +227,17 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A literal whose prefix starts at `start` and whose quote stands at `quote`.
+    /// A literal whose prefix starts at `start` and whose quote is at `quote`.
     fn literal(&mut self, start: usize, quote: usize, raw: bool) {
-        let raw = if raw { self.raw(quote) } else { None };
+        let raw = if raw {
+            lexer::raw_string(self.bytes, quote)
+        } else {
+            None
+        };
         let (part, after) = match raw {
             Some((content, after)) => (Part::Raw(content), after),
             None => {
-                let (content, after) = self.quoted(quote);
+                let (content, after) = lexer::ordinary(self.bytes, quote);
                 (Part::Ordinary(content), after)
             }
         };
@@ -241,11 +245,11 @@ impl<'a> Scanner<'a> {
         self.part(start..after, part);
     }
 
-    /// `#name` in the body of a macro: the text will be the argument, its name stands for it.
+    /// `#name` in the body of a macro: the text will be the argument, its name is in its place.
     fn parameter(&mut self) {
         let start = self.at;
         let name = self.after_spaces(start + 1);
-        let end = self.after_word(name);
+        let end = lexer::identifier_end(self.bytes, name);
         if end == name {
             // `##`, or nothing that we know.
             self.at = start + 1 + usize::from(self.bytes.get(start + 1) == Some(&b'#'));
@@ -313,7 +317,7 @@ impl<'a> Scanner<'a> {
     /// its body are read like all others.
     fn directive(&mut self) {
         let name = self.after_spaces(self.at + 1);
-        self.at = self.after_word(name);
+        self.at = lexer::identifier_end(self.bytes, name);
         match &self.host[name..self.at] {
             "define" => {
                 self.close();
@@ -343,7 +347,7 @@ impl<'a> Scanner<'a> {
     /// The name and the parameters of a macro. Remembers it if it makes a string of its argument.
     fn definition(&mut self) {
         let start = self.after_spaces(self.at);
-        let name_end = self.after_word(start);
+        let name_end = lexer::identifier_end(self.bytes, start);
         self.at = name_end;
         let Some((parameter, body)) = self.only_parameter(name_end) else {
             return;
@@ -358,7 +362,7 @@ impl<'a> Scanner<'a> {
     /// The parameter of a macro that has one, `...` included, and the first byte after the parentheses.
     fn only_parameter(&self, open: usize) -> Option<(&'a str, usize)> {
         let start = self.after_spaces(self.after_text("(", open)?);
-        let end = self.after_word(start);
+        let end = lexer::identifier_end(self.bytes, start);
         let mut at = self.after_spaces(end);
         let mut name = &self.host[start..end];
         if let Some(after) = self.after_text("...", at) {
@@ -376,10 +380,10 @@ impl<'a> Scanner<'a> {
         let body = self.after_spaces(body);
         let (stringifier, end) = if let Some(after) = self.after_text("#", body) {
             let start = self.after_spaces(after);
-            let end = self.after_word(start);
+            let end = lexer::identifier_end(self.bytes, start);
             (&self.host[start..end] == parameter).then_some((Stringifier::Direct, end))?
         } else {
-            let end = self.after_word(body);
+            let end = lexer::identifier_end(self.bytes, body);
             let (passed, after) = self.only_parameter(self.after_spaces(end))?;
             let other = Stringifier::Through(&self.host[body..end]);
             (passed == parameter).then_some((other, after))?
@@ -415,7 +419,7 @@ impl<'a> Scanner<'a> {
             }
             match byte {
                 b'"' | b'\'' => {
-                    at = self.quoted(at).1;
+                    at = lexer::ordinary(self.bytes, at).1;
                     continue;
                 }
                 b'\n' if self.in_directive => depth = 0,
@@ -435,52 +439,6 @@ impl<'a> Scanner<'a> {
         (start..start + content.trim().len(), after)
     }
 
-    /// The content of the ordinary literal whose quote stands at `open`, and the byte after it. An unescaped
-    /// line break ends it: the closing quote is not typed yet.
-    fn quoted(&self, open: usize) -> (Range<usize>, usize) {
-        let mut at = open + 1;
-        while let Some(&byte) = self.bytes.get(at) {
-            if byte == self.bytes[open] {
-                return (open + 1..at, at + 1);
-            }
-            if byte == b'\n' {
-                break;
-            }
-            let spliced = after_splices(self.bytes, at);
-            if spliced > at {
-                at = spliced;
-                continue;
-            }
-            at += 1;
-            if byte == b'\\' {
-                at = after_splices(self.bytes, at);
-                at += usize::from(self.bytes.get(at).is_some_and(|&escaped| escaped != b'\n'));
-            }
-        }
-        (open + 1..at, at)
-    }
-
-    /// The content of the raw literal whose quote stands at `quote`, and the byte after it. One that is not
-    /// closed yet reaches to the end.
-    fn raw(&self, quote: usize) -> Option<(Range<usize>, usize)> {
-        const LONGEST_DELIMITER: usize = 16;
-        let head = &self.bytes[quote + 1..];
-        let head = &head[..head.len().min(LONGEST_DELIMITER + 1)];
-        let length = head.iter().position(|&byte| byte == b'(')?;
-        if head[..length]
-            .iter()
-            .any(|byte| b" )\\\t\x0b\x0c\r\n\"".contains(byte))
-        {
-            return None;
-        }
-        let start = quote + 1 + length + 1;
-        let closing = format!("){}\"", &self.host[quote + 1..quote + 1 + length]);
-        Some(match self.host[start..].find(&closing) {
-            Some(length) => (start..start + length, start + length + closing.len()),
-            None => (start..self.bytes.len(), self.bytes.len()),
-        })
-    }
-
     fn end_of_directive(&self, from: usize) -> usize {
         let mut at = from;
         while let Some(&byte) = self.bytes.get(at) {
@@ -491,19 +449,19 @@ impl<'a> Scanner<'a> {
             }
             match byte {
                 b'\n' => break,
-                b'"' | b'\'' => at = self.quoted(at).1,
+                b'"' | b'\'' => at = lexer::ordinary(self.bytes, at).1,
                 _ => at += 1,
             }
         }
         at
     }
 
-    /// After the white space, the comment or the splice at `at`, if one stands there. Line breaks stay.
+    /// After the white space, the comment or the splice at `at`, if one is there. Line breaks stay.
     fn after_blank(&self, at: usize) -> usize {
         match self.bytes.get(at) {
             Some(b' ' | b'\t' | b'\r' | 0x0b | 0x0c) => at + 1,
-            Some(b'\\') => after_splices(self.bytes, at),
-            Some(b'/') => after_comment(self.host, at, true),
+            Some(b'\\') => lexer::skip_splices(self.bytes, at),
+            Some(b'/') => lexer::comment_end(self.bytes, at).unwrap_or(at),
             _ => at,
         }
     }
@@ -533,30 +491,6 @@ impl<'a> Scanner<'a> {
         let rest = self.bytes.get(at..)?;
         rest.starts_with(text.as_bytes()).then_some(at + text.len())
     }
-
-    fn after_word(&self, from: usize) -> usize {
-        after_word(self.bytes, from)
-    }
-
-    fn after_number(&self, from: usize) -> usize {
-        let mut at = from;
-        loop {
-            at = self.after_word(at);
-            match self.bytes.get(at) {
-                Some(b'.') => at += 1,
-                // 1'000'000
-                Some(b'\'')
-                    if self
-                        .bytes
-                        .get(at + 1)
-                        .is_some_and(u8::is_ascii_alphanumeric) =>
-                {
-                    at += 2;
-                }
-                _ => return at,
-            }
-        }
-    }
 }
 
 /// Makes the text of a group.
@@ -575,7 +509,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn decode(mut self, group: Group) -> Embedded {
+    fn decode(mut self, group: Group) -> EmbeddedProgram {
         for part in group.parts {
             match part {
                 Part::Ordinary(range) => self.unspliced(range, true),
@@ -584,7 +518,7 @@ impl<'a> Decoder<'a> {
                 Part::Unknown(at) => self.insert(' ', at),
             }
         }
-        Embedded {
+        EmbeddedProgram {
             text: self.text,
             pieces: self.pieces,
             range: group.range,
@@ -597,7 +531,7 @@ impl<'a> Decoder<'a> {
         let mut copied = range.start;
         let mut at = range.start;
         while at < range.end {
-            let after = after_splices(bytes, at);
+            let after = lexer::skip_splices(bytes, at);
             if after > at {
                 self.copy(copied..at);
                 at = after;
@@ -641,7 +575,7 @@ impl<'a> Decoder<'a> {
 
 /// The character that the escape at `at` means, and the byte after the escape.
 fn escape(host: &str, at: usize) -> (char, usize) {
-    let start = after_splices(host.as_bytes(), at + 1);
+    let start = lexer::skip_splices(host.as_bytes(), at + 1);
     let Some(kind) = host[start..].chars().next() else {
         return ('\\', host.len());
     };
@@ -664,7 +598,7 @@ fn escape(host: &str, at: usize) -> (char, usize) {
     }
 }
 
-/// The character whose code stands at `at`, and the byte after it.
+/// The character whose code is at `at`, and the byte after it.
 fn number(host: &str, at: usize, base: u32, most: usize) -> (char, usize) {
     let mut code = 0u32;
     let mut end = at;
@@ -705,8 +639,7 @@ fn defines_kernel(text: &str) -> bool {
     let mut line_start = true;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let comment = after_comment(text, at, false);
-        if comment > at {
+        if let Some(comment) = lexer::comment_end(bytes, at) {
             at = comment;
             continue;
         }
@@ -721,8 +654,8 @@ fn defines_kernel(text: &str) -> bool {
             continue;
         }
         line_start = false;
-        if is_word(byte) {
-            let end = after_word(bytes, at);
+        if lexer::continues_identifier(byte) {
+            let end = lexer::identifier_end(bytes, at);
             let word = &text[at..end];
             if matches!(seen, Seen::Nothing | Seen::Kernel) && parentheses == 0 {
                 seen = match word {
@@ -758,74 +691,6 @@ fn defines_kernel(text: &str) -> bool {
         }
     }
     false
-}
-
-/// Whether a literal may have this prefix, and whether it is then raw.
-fn literal_prefix(word: &str) -> Option<bool> {
-    match word {
-        "L" | "u" | "U" | "u8" => Some(false),
-        "R" | "LR" | "uR" | "UR" | "u8R" => Some(true),
-        _ => None,
-    }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || !byte.is_ascii()
-}
-
-fn after_word(bytes: &[u8], from: usize) -> usize {
-    let length = bytes[from..].iter().position(|&byte| !is_word(byte));
-    length.map_or(bytes.len(), |length| from + length)
-}
-
-/// After the comment at `at`, if one starts there. A line comment ends before its line break, and goes on
-/// after a spliced one where splices count.
-fn after_comment(text: &str, at: usize, splices: bool) -> usize {
-    let bytes = text.as_bytes();
-    let rest = &bytes[at..];
-    if rest.starts_with(b"/*") {
-        // The star of `/*/` does not close it.
-        return match text[at + 2..].find("*/") {
-            Some(length) => at + 2 + length + 2,
-            None => text.len(),
-        };
-    }
-    if !rest.starts_with(b"//") {
-        return at;
-    }
-    let mut end = at + 2;
-    while let Some(&byte) = bytes.get(end) {
-        let next_line = if splices {
-            after_splices(bytes, end)
-        } else {
-            end
-        };
-        if next_line > end {
-            end = next_line;
-        } else if byte == b'\n' {
-            break;
-        } else {
-            end += 1;
-        }
-    }
-    end
-}
-
-/// After all backslashes at `at` that end their line. White space after them does not count, as compilers
-/// have it.
-fn after_splices(bytes: &[u8], at: usize) -> usize {
-    let mut after = at;
-    while bytes.get(after) == Some(&b'\\') {
-        let mut end = after + 1;
-        while matches!(bytes.get(end), Some(b' ' | b'\t' | b'\r')) {
-            end += 1;
-        }
-        if bytes.get(end) != Some(&b'\n') {
-            break;
-        }
-        after = end + 1;
-    }
-    after
 }
 
 #[cfg(test)]
@@ -1165,8 +1030,8 @@ mod tests {
         }
     }
 
-    /// The programs of a host file, after the promises of [`Embedded`] are checked.
-    fn consistent(host: &str) -> Vec<Embedded> {
+    /// The programs of a host file, after the promises of [`EmbeddedProgram`] are checked.
+    fn consistent(host: &str) -> Vec<EmbeddedProgram> {
         let found = embedded_programs(host);
         let mut host_end = 0;
         for program in &found {

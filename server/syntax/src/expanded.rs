@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use crate::mend::{Earlier, Known, Mended};
-use crate::preprocess::{Preprocessed, Problem, SourceMap, Undecided, Word};
+use crate::mend::{EarlierMend, Known, Mended};
+use crate::preprocess::{Preprocessed, Problem, SourceMap, UndecidedConditional, Word};
 use crate::{Language, Tree, blanking, mend, preprocess};
 
 /// One preprocessed text with its tree: a buffer or a header.
@@ -47,7 +47,7 @@ pub struct Expanded {
     /// Includes that were not found, as spelled.
     pub missing: Vec<String>,
     /// Conditionals that nothing decided.
-    pub undecided: Vec<Undecided>,
+    pub undecided: Vec<UndecidedConditional>,
     /// What was wrong with its directives.
     pub problems: Vec<Problem>,
     /// A hash of the file, its text before and after preprocessing, and of all it includes.
@@ -79,7 +79,7 @@ impl Expanded {
     ) -> Expanded {
         blanking::blank_lambda_spaces(&mut done.text, language);
         let old = previous.filter(|previous| previous.language == language);
-        let earlier = old.map(|old| Earlier {
+        let earlier = old.map(|old| EarlierMend {
             text: &old.text,
             tree: &old.tree,
             known: &old.known,
@@ -119,8 +119,8 @@ impl Expanded {
     }
 
     /// What the preprocessor needs of it to read the next version of its source.
-    pub fn as_earlier(&self) -> preprocess::Earlier<'_> {
-        preprocess::Earlier {
+    pub fn as_earlier(&self) -> preprocess::EarlierText<'_> {
+        preprocess::EarlierText {
             text: &self.source,
             quiet: &self.quiet,
         }

@@ -5,7 +5,7 @@
 //! there for the parser has the line taken away that is to blame, and one whose brackets stay open is closed before the next
 //! one; what is put there is as long as what was there.
 //!
-//! What is done about a function depends on its own text and how the next one begins: it is kept, and while somebody types the
+//! What is done about a function depends on its own text and how the next one begins: it is kept, and while the user types the
 //! broken text as a whole need not be parsed.
 //!
 //! The tree depends on the text alone, though it is made from an earlier one. A parser that goes on from an earlier tree may
@@ -25,13 +25,13 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use crate::{Field, Kind, Language, Node, Tree, parser};
 use brackets::{Bodies, Function, functions};
 
-/// What stands for a line that was taken away: no statement that anybody understands.
+/// What replaces a line that was taken away: no statement of the language.
 const LOST: &str = "@;";
 /// Bytes of the next function that are enough to tell whether it is kept apart.
 const ENOUGH: usize = 256;
-/// Functions that are mended, and functions that are looked at between one text and the next: somebody types in one of them.
+/// Functions that are mended, and functions that are looked at between one text and the next: the user types in one of them.
 const MOST: usize = 4;
-/// Bytes that are parsed to find the line to blame: somebody waits. Beyond them all lines of the function are.
+/// Bytes that are parsed to find the line to blame: the user waits. Beyond them all lines of the function are.
 const BYTES: usize = 1 << 15;
 /// Namespaces and broken code nest this deep at most.
 const DEEPEST: u32 = 64;
@@ -46,7 +46,7 @@ pub(crate) struct Mended {
 
 /// An earlier text as it was mended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Earlier<'a> {
+pub(crate) struct EarlierMend<'a> {
     pub(crate) text: &'a str,
     pub(crate) tree: &'a Tree,
     pub(crate) known: &'a Known,
@@ -84,7 +84,7 @@ pub(crate) struct MadeFrom {
     skeleton: Parsed,
 }
 
-/// The first function that was looked at, with how the next one begins: most likely somebody types in it.
+/// The first function that was looked at, with how the next one begins: most likely the user types in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Looked {
     text: String,
@@ -102,12 +102,12 @@ pub(crate) enum Verdict {
     Mended(Option<Range<usize>>),
     /// Nothing helps.
     Hopeless,
-    /// Nobody looked: others before it are broken.
+    /// It was not looked at: others before it are broken.
     Unasked,
 }
 
 /// Parses a text.
-pub(crate) fn parse(text: String, language: Language, earlier: Option<Earlier>) -> Mended {
+pub(crate) fn parse(text: String, language: Language, earlier: Option<EarlierMend>) -> Mended {
     let Some(earlier) = earlier else {
         return afresh(text, language, None);
     };
@@ -225,7 +225,7 @@ fn stable(
     (tree, is_broken.then_some(MadeFrom { hollow, skeleton }))
 }
 
-/// What stands before, between and behind the functions: one more than there are of them.
+/// What is before, between and behind the functions: one more than there are of them.
 fn gaps(text: &str, functions: &[Function]) -> Vec<Range<usize>> {
     let mut start = 0;
     let mut found = Vec::with_capacity(functions.len() + 1);
@@ -640,7 +640,7 @@ mod tests {
     fn type_all(texts: impl IntoIterator<Item = String>) {
         let mut last: Option<Mended> = None;
         for text in texts {
-            let earlier = last.as_ref().map(|last| Earlier {
+            let earlier = last.as_ref().map(|last| EarlierMend {
                 text: &last.text,
                 tree: &last.tree,
                 known: &last.known,

@@ -11,7 +11,7 @@ pub fn words_in(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// True where `word` stands in `text` as a whole word; it may hold more than one, as `std::pair` does.
+/// True where `word` is in `text` as a whole word; it may hold more than one, as `std::pair` does.
 pub fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         !text[..at].ends_with(is_word_part) && !text[at + word.len()..].starts_with(is_word_part)

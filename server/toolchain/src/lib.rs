@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use warplens_codegen::Class;
-use warplens_codegen::assembly::{self, Assembled};
+use warplens_codegen::assembly::{self, AssembledKernel};
 
 pub use failure::Failure;
 use identify::CompilerKind;
@@ -105,7 +105,7 @@ pub fn disassemble(
     cubin: &Path,
     bound: Duration,
     cancelled: &AtomicBool,
-) -> Result<Vec<Assembled>, Failure> {
+) -> Result<Vec<AssembledKernel>, Failure> {
     let limits = process::Limits {
         until: Instant::now() + bound,
         bound,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_codegen::assembly::{Assembled, Name, Usage, cubin, ptxas_verbose, sass};
+use warplens_codegen::assembly::{AssembledKernel, Name, Usage, cubin, ptxas_verbose, sass};
 
 use crate::identify::{Compiler, CompilerKind};
 use crate::process::{self, Limits};
@@ -142,7 +142,11 @@ fn answer(
 }
 
 /// Joins ptxas's usage lines, the cubin's resources and the disassembly by kernel.
-fn kernels(usages: &[Usage], resources: &[Assembled], code: Vec<Assembled>) -> Vec<KernelReport> {
+fn kernels(
+    usages: &[Usage],
+    resources: &[AssembledKernel],
+    code: Vec<AssembledKernel>,
+) -> Vec<KernelReport> {
     let mut found = Vec::new();
     for usage in usages {
         let mut kernel = named_report(&usage.mangled);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{anyhow, bail};
-use warplens_codegen::assembly::{Assembled, cubin, ptx, sass};
+use warplens_codegen::assembly::{AssembledKernel, cubin, ptx, sass};
 
 use crate::compiler::BOUND;
 use crate::{input, output};
@@ -38,7 +38,7 @@ pub fn read(
     path: &Path,
     kind: Assembly,
     compiler: Option<&Path>,
-) -> anyhow::Result<Vec<Assembled>> {
+) -> anyhow::Result<Vec<AssembledKernel>> {
     let bytes = input::bytes(path).map_err(|unreadable| anyhow!(unreadable.line(path)))?;
     let shown = path.display();
     let text = || String::from_utf8_lossy(&bytes);
@@ -61,7 +61,7 @@ pub fn read(
     Ok(kernels)
 }
 
-fn disassemble(path: &Path, compiler: Option<&Path>, kernels: &mut [Assembled]) {
+fn disassemble(path: &Path, compiler: Option<&Path>, kernels: &mut [AssembledKernel]) {
     let Some(compiler) = compiler else {
         output::complain(
             "instructions of a cubin need a disassembler: --compiler with the path of nvcc, or a .sass file",

@@ -175,7 +175,7 @@ const PAGES: [(&[&str], &str); 5] = [
         "server/syntax/src/tree/generated.rs",
     ),
     (
-        &["warplens-machine", "--test", "published"],
+        &["warplens-machine", "--test", "gpus", "published"],
         "docs/gpus.md, docs/gpus",
     ),
     (&["warplens-advice", "--lib", "docs_rules"], "docs/rules"),
@@ -184,7 +184,7 @@ const PAGES: [(&[&str], &str); 5] = [
         "docs/models/README.md",
     ),
     (
-        &["warplens-db", "--test", "labels", "the_page"],
+        &["warplens-db", "--test", "rules", "labels::the_page"],
         "docs/accuracy/rules.md",
     ),
 ];

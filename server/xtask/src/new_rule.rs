@@ -31,7 +31,7 @@ impl NewRule {
         }
         println!(
             "\nNow write the rule, its page and its fixtures, then\n    \
-             FIXTURE={} cargo test -p warplens-db --test rules\n    \
+             FIXTURE={} cargo test -p warplens-db --test rules fixtures\n    \
              cargo xtask generate",
             self.id
         );

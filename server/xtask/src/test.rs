@@ -325,7 +325,7 @@ fn named_tests(names: &[&str]) -> Command {
 
 /// A task of the laboratory.
 fn laboratory(arguments: &[&str], limit: Duration) -> anyhow::Result<Outcome> {
-    let mut program = Command::new(repository::tested_program("lab", "outputs")?);
+    let mut program = Command::new(repository::tested_program("lab", "tasks")?);
     process::run(program.args(arguments), limit)
 }
 

@@ -102,7 +102,7 @@ impl Action<'_> {
     }
 }
 
-/// Where a finding stands, in the kernel's own text.
+/// Where a finding is, in the kernel's own text.
 fn places(kernel: &Kernel<'_>, finding: &Finding) -> Vec<Range<usize>> {
     let first = match finding.place {
         crate::Place::Site(site) => Some(site),

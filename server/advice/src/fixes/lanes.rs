@@ -1,7 +1,7 @@
 //! Values that depend on a thread's coordinates, on arguments and on constants alone: another thread can work them out.
 
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{Declaration, Hands, children};
+use warplens_hir::semantics::{Declaration, ElementUse, children};
 use warplens_syntax::{
     AssignOperator, BinaryOperator, Field, Kind, Node, assigned, binary, has_word, words_in,
 };
@@ -263,7 +263,8 @@ impl<'t> Lanes<'t> {
                 }
                 let used = code.uses(&declaration)?;
                 let steps = used.into_iter().all(|used| {
-                    self.only_steps(used, of, depth).is_some() && code.hands(used) == Hands::Value
+                    self.only_steps(used, of, depth).is_some()
+                        && code.hands(used) == ElementUse::Value
                 });
                 steps.then(|| deeper(value))?
             }

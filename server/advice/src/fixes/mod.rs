@@ -37,7 +37,7 @@ pub struct Kernel<'a> {
     pub resources: Resources,
     /// What the rules say of it.
     pub findings: &'a [Finding],
-    /// Bytes of its launch or of the directive that gives it, where that stands in the file.
+    /// Bytes of its launch or of the directive that gives it, where that is in the file.
     pub launched_at: Option<&'a Range<usize>>,
     /// The blocks of every launch of it that was seen; `None` where one is not known.
     pub blocks: &'a [Option<[u64; 3]>],
@@ -54,7 +54,7 @@ pub struct Kernel<'a> {
 }
 
 impl Kernel<'_> {
-    /// Where a site stands in the file.
+    /// Where a site is in the file.
     pub(crate) fn place(&self, site: Site) -> Range<usize> {
         let bytes = self.places.bytes(site.span);
         self.start + bytes.start..self.start + bytes.end

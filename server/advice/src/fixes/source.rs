@@ -22,7 +22,7 @@ pub(crate) struct AtomicCall<'t> {
     pub value: &'t str,
 }
 
-/// The call of an addition that stands at these bytes, with two arguments, no macro in sight.
+/// The call of an addition that is at these bytes, with two arguments, no macro in sight.
 pub(crate) fn atomic_call<'t>(code: Semantics<'t>, place: &Range<usize>) -> Option<AtomicCall<'t>> {
     let call = code.node_of_kind(Kind::CallExpression, place)?;
     let statement = call
@@ -46,7 +46,7 @@ pub(crate) fn atomic_call<'t>(code: Semantics<'t>, place: &Range<usize>) -> Opti
     })
 }
 
-/// The white space in front of what stands on a line.
+/// The white space at the beginning of a line.
 pub(crate) fn indent(text: &str, at: usize) -> String {
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
     text[line..at]

@@ -31,7 +31,7 @@ pub(crate) fn repeatable(code: Semantics, node: Node) -> bool {
     })
 }
 
-/// The number that an expression always is, where it is written out.
+/// The number that an expression always is, where it is written as one.
 pub(crate) fn value(code: Semantics, node: Node) -> Option<f64> {
     let node = bare(node);
     let written = code.text(node);

@@ -8,7 +8,7 @@ use crate::fixes::source::squeezed;
 
 /// The way to an element.
 pub(crate) struct Way<'t> {
-    /// The statement that it stands in.
+    /// The statement that it is in.
     pub statement: Node<'t>,
     /// The kernel's own statement that this is a part of.
     pub top: Node<'t>,
@@ -17,7 +17,7 @@ pub(crate) struct Way<'t> {
 }
 
 /// The way from a kernel's body to an element, through conditions without an `else` and the loops that may be gone through;
-/// `None` where something else stands between.
+/// `None` where something else is between.
 pub(crate) fn way_to<'t>(
     code: Semantics,
     body: Node<'t>,

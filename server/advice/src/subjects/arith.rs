@@ -2,7 +2,7 @@
 //! gain if that were something else, and how findings of one cause become one.
 
 use rustc_hash::FxHashMap;
-use warplens_codegen::{Class, Code, Executions, Target, Ways, library};
+use warplens_codegen::{Class, Code, Executions, Target, WarpsAtControl, library};
 use warplens_facts::facts::{Certainty, Site};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
 use warplens_models::{Change, Instructions};
@@ -35,7 +35,7 @@ impl<'a> Executed<'a> {
         }
         let executions = ctx.compiled.executions(&|control| {
             let way = ctx.facts.ways.get(control.0 as usize)?.as_ref()?;
-            Some(Ways {
+            Some(WarpsAtControl {
                 reached: way.reached,
                 taken: way.taken,
                 other: way.other,
@@ -187,7 +187,7 @@ pub(crate) fn is_double(class: Class) -> bool {
     matches!(class, Class::Dfma | Class::Dadd | Class::Dmul)
 }
 
-/// Whether one site holds another. What a called function does stands at its call, and there what stands on one line of
+/// Whether one site holds another. What a called function does is at its call, and there what is on one line of
 /// it is taken for one.
 pub(crate) fn holds(ctx: &Context<'_>, outer: Site, inner: Site) -> bool {
     let within = outer.span.start <= inner.span.start && inner.span.end <= outer.span.end;
@@ -256,7 +256,7 @@ pub(crate) fn called(expression: &Expr) -> Option<(&str, &[Expr])> {
     Some((plain, arguments))
 }
 
-/// The same value, wherever it stands.
+/// The same value, wherever it is.
 pub(crate) fn alike(a: &Expr, b: &Expr) -> bool {
     a.ty == b.ty
         && match (&a.kind, &b.kind) {
@@ -293,7 +293,7 @@ pub(crate) fn product(bits: u8) -> Class {
     }
 }
 
-/// What stands at a site, cut where it is long.
+/// The text at a site, cut where it is long.
 pub(crate) fn quote(ctx: &Context<'_>, site: Site) -> String {
     const LONG: usize = 60;
     let text = ctx.kernel.places.quote(site);
@@ -327,7 +327,7 @@ pub(crate) fn cheaper(
         .collect()
 }
 
-/// One finding of places that share a cause: it stands at the first, the others are related.
+/// One finding of places that share a cause: it is at the first, the others are related.
 pub(crate) fn finding(
     rule: &'static str,
     executed: &Executed<'_>,

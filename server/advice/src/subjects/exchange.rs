@@ -7,16 +7,16 @@ use std::ops::ControlFlow;
 
 use warplens_facts::facts::Site;
 use warplens_ir::{
-    BinaryOp, Builtin, Expr, ExprKind, Function, Kernel, LoopKind, Stmt, StmtKind, Storage, Type,
-    UnaryOp, VarId, Visitor, walk,
+    BinaryOp, Expr, ExprKind, Function, Kernel, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
+    Visitor, walk,
 };
+
+use super::coordinates::{Coordinates, MOST_STEPS, Polynomial};
 
 /// Accesses that are followed; a kernel with more is not judged.
 const MOST_TOUCHES: usize = 128;
 /// Barriers that are judged: each is looked at with those gone that are not needed.
 const MOST_BARRIERS: usize = 12;
-/// Definitions followed from a variable to what it stands for.
-const MOST_STEPS: u32 = 8;
 
 /// The threads between which something crosses a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +120,7 @@ struct Touch<'a> {
 
 /// Where the threads of a block go: bytes behind what all of them have in common.
 struct Spread {
-    common: Vec<(Symbol, i64)>,
+    common: Polynomial,
     numbers: Vec<i64>,
     /// The first and the last thread of each place.
     holders: HashMap<i64, (u64, u64)>,
@@ -502,175 +502,27 @@ impl<'a> Reader<'a> {
     }
 
     fn spread(&self, touch: &Touch<'_>, block: [u64; 3]) -> Option<Spread> {
-        let threads = block.iter().product::<u64>();
-        if threads > 1024 {
+        if block.iter().product::<u64>() > 1024 {
             return None;
         }
-        let mut spread = Spread {
-            common: self.offset(&touch.place, 0, block)?.symbols,
-            numbers: Vec::with_capacity(threads as usize),
-            holders: HashMap::new(),
-        };
-        for thread in 0..threads {
-            let place = self.offset(&touch.place, thread, block)?;
-            // Accesses of one size at multiples of it are the same or apart.
-            if place.symbols != spread.common || place.number.rem_euclid(touch.bytes as i64) != 0 {
-                return None;
-            }
-            spread.numbers.push(place.number);
-            let held = spread
-                .holders
-                .entry(place.number)
-                .or_insert((thread, thread));
+        let mut coordinates = Coordinates::new(self.kernel, &self.defined, &self.changed, block);
+        let place = coordinates.sum(touch.place.fixed, &touch.place.terms)?;
+        let numbers = coordinates.numbers(&place)?;
+        // Accesses of one size at multiples of it are the same or apart.
+        let aligned = |number: &i64| number.rem_euclid(touch.bytes as i64) == 0;
+        if !numbers.iter().all(aligned) {
+            return None;
+        }
+        let mut holders = HashMap::new();
+        for (thread, number) in (0..).zip(&numbers) {
+            let held = holders.entry(*number).or_insert((thread, thread));
             held.1 = thread;
         }
-        Some(spread)
-    }
-
-    fn offset(&self, place: &Place<'_>, thread: u64, block: [u64; 3]) -> Option<Linear> {
-        let [x, y, _] = block;
-        let at = [thread % x, thread / x % y, thread / x / y];
-        let launch = Thread { at, block };
-        let mut sum = Linear::from(place.fixed);
-        for (index, scale) in &place.terms {
-            let index = self.linear(index, &launch, MOST_STEPS)?;
-            sum = sum.plus(&index.times(*scale)?)?;
-        }
-        Some(sum)
-    }
-
-    /// An index of one thread, as a number and what all threads of its block have in common.
-    fn linear(&self, expression: &Expr, thread: &Thread, steps: u32) -> Option<Linear> {
-        match &expression.kind {
-            ExprKind::Int(value) => Some(Linear::from(*value)),
-            ExprKind::Cast(_, inner) if inner.ty.is_int() && expression.ty.is_int() => {
-                // Narrower than 32 bits a number may lose its head.
-                (expression.ty.size() >= 4).then(|| self.linear(inner, thread, steps))?
-            }
-            ExprKind::Builtin(builtin) => {
-                let at = |axis: &u8| thread.at.get(usize::from(*axis)).map(|at| *at as i64);
-                let extent = |axis: &u8| thread.block.get(usize::from(*axis)).map(|at| *at as i64);
-                match builtin {
-                    Builtin::ThreadIdx(axis) => Some(Linear::from(at(axis)?)),
-                    Builtin::BlockDim(axis) => Some(Linear::from(extent(axis)?)),
-                    Builtin::BlockIdx(axis) => Some(Linear::of(Symbol::Block(*axis))),
-                    Builtin::GlobalIdx(axis) => Linear::of(Symbol::Block(*axis))
-                        .times(extent(axis)?)?
-                        .plus(&Linear::from(at(axis)?)),
-                    Builtin::GridDim(_) | Builtin::WarpSize => None,
-                }
-            }
-            ExprKind::Var(var) => {
-                if self.changed[var.0 as usize] {
-                    return None;
-                }
-                match self.kernel.var(*var).storage {
-                    Storage::Param(_) => Some(Linear::of(Symbol::Parameter(*var))),
-                    Storage::Local => {
-                        self.linear(self.defined.get(var)?, thread, steps.checked_sub(1)?)
-                    }
-                    _ => None,
-                }
-            }
-            ExprKind::Unary(UnaryOp::Neg, inner) => self.linear(inner, thread, steps)?.times(-1),
-            ExprKind::Binary(op, a, b) => {
-                let a = self.linear(a, thread, steps)?;
-                let b = self.linear(b, thread, steps)?;
-                match op {
-                    BinaryOp::Add => a.plus(&b),
-                    BinaryOp::Sub => a.plus(&b.times(-1)?),
-                    BinaryOp::Mul => match (a.plain(), b.plain()) {
-                        (_, Some(factor)) => a.times(factor),
-                        (Some(factor), _) => b.times(factor),
-                        _ => None,
-                    },
-                    _ => numbers(*op, a.plain()?, b.plain()?).map(Linear::from),
-                }
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Operators on numbers of which neither is negative.
-fn numbers(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
-    if a < 0 || b < 0 {
-        return None;
-    }
-    match op {
-        BinaryOp::Div => a.checked_div(b),
-        BinaryOp::Rem => a.checked_rem(b),
-        BinaryOp::And => Some(a & b),
-        BinaryOp::Or => Some(a | b),
-        BinaryOp::Xor => Some(a ^ b),
-        BinaryOp::Shr => (b < 31).then(|| a >> b),
-        BinaryOp::Shl => (b < 31).then(|| a.checked_mul(1 << b))?,
-        _ => None,
-    }
-}
-
-struct Thread {
-    at: [u64; 3],
-    block: [u64; 3],
-}
-
-/// What is one number for all threads of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Symbol {
-    Block(u8),
-    Parameter(VarId),
-}
-
-/// A number and multiples of symbols, in their order, none of them 0 times.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Linear {
-    number: i64,
-    symbols: Vec<(Symbol, i64)>,
-}
-
-impl From<i64> for Linear {
-    fn from(number: i64) -> Linear {
-        Linear {
-            number,
-            symbols: Vec::new(),
-        }
-    }
-}
-
-impl Linear {
-    fn of(symbol: Symbol) -> Linear {
-        Linear {
-            number: 0,
-            symbols: vec![(symbol, 1)],
-        }
-    }
-
-    fn plain(&self) -> Option<i64> {
-        self.symbols.is_empty().then_some(self.number)
-    }
-
-    fn times(mut self, factor: i64) -> Option<Linear> {
-        self.number = self.number.checked_mul(factor)?;
-        for (_, count) in &mut self.symbols {
-            *count = count.checked_mul(factor)?;
-        }
-        self.symbols.retain(|(_, count)| *count != 0);
-        Some(self)
-    }
-
-    fn plus(mut self, other: &Linear) -> Option<Linear> {
-        self.number = self.number.checked_add(other.number)?;
-        for (symbol, count) in &other.symbols {
-            match self
-                .symbols
-                .binary_search_by_key(symbol, |(known, _)| *known)
-            {
-                Ok(at) => self.symbols[at].1 = self.symbols[at].1.checked_add(*count)?,
-                Err(at) => self.symbols.insert(at, (*symbol, *count)),
-            }
-        }
-        self.symbols.retain(|(_, count)| *count != 0);
-        Some(self)
+        Some(Spread {
+            common: Coordinates::common(&place)?,
+            numbers,
+            holders,
+        })
     }
 }
 

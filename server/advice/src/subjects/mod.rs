@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod arith;
 pub(crate) mod atomics;
+mod coordinates;
 pub(crate) mod exchange;
 pub(crate) mod flow;
 pub(crate) mod launch;

@@ -303,7 +303,7 @@ impl Maker<'_> {
             && self.addresses[v.0 as usize]
     }
 
-    /// The registers that an operand stands for.
+    /// The registers of an operand.
     fn operand(&mut self, v: V, out: &mut Vec<Reg>) {
         let inst = self.graph.inst(v);
         match inst.op {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Assembled, declared_shared};
+use super::{AssembledKernel, declared_shared};
 
 /// Most sections that are looked at.
 const MOST_SECTIONS: usize = 65_536;
@@ -20,15 +20,15 @@ pub fn is_cubin(bytes: &[u8]) -> bool {
 }
 
 /// Reads the resources of a cubin's kernels, in the order of its sections. `None`: not a cubin.
-pub fn cubin(bytes: &[u8]) -> Option<Vec<Assembled>> {
+pub fn cubin(bytes: &[u8]) -> Option<Vec<AssembledKernel>> {
     let elf = Elf::of(bytes)?;
     let architecture = elf.architecture();
     let mut kernels = Vec::new();
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
     for section in &elf.sections {
         if let Some(kernel) = section.name.strip_prefix(".text.") {
-            let mut kernel = Assembled::named(kernel, &architecture);
-            // Since Blackwell the count stands in `.nv.info` alone.
+            let mut kernel = AssembledKernel::named(kernel, &architecture);
+            // Since Blackwell the count is in `.nv.info` alone.
             kernel.registers = Some(section.info >> 24).filter(|registers| *registers > 0);
             kernel.shared_bytes = Some(0);
             kernels.push(kernel);

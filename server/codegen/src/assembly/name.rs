@@ -22,7 +22,7 @@ impl Name {
         let nested = rest.starts_with('N');
         let mut rest = rest.strip_prefix('N').unwrap_or(rest);
         let mut plain = None;
-        // Behind a name that stands in no other come the parameters, classes among them.
+        // Behind a name that is in no other come the parameters, classes among them.
         while nested || plain.is_none() {
             rest = rest.trim_start_matches(['r', 'V', 'K', 'L']);
             if let Some(after) = rest.strip_prefix("St") {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Assembled;
+use super::AssembledKernel;
 use crate::Class;
 
 /// Registers that every thread has besides what the text names.
@@ -14,7 +14,7 @@ const FRAME: u32 = 5;
 const MOST_LOOPS: usize = 2048;
 
 /// Reads the kernels of a PTX text. PTX has as many registers as it likes: `registers` is an estimate.
-pub fn ptx(text: &str) -> Vec<Assembled> {
+pub fn ptx(text: &str) -> Vec<AssembledKernel> {
     let text = without_comments(text);
     let mut reader = Reader::default();
     let mut rest = text.as_str();
@@ -90,7 +90,7 @@ struct Reader {
     files: FxHashMap<u32, Arc<str>>,
     /// Static shared memory of the module by name.
     shared: BTreeMap<String, u64>,
-    done: Vec<Assembled>,
+    done: Vec<AssembledKernel>,
     current: Option<Body>,
     /// Braces that are open inside a body, or inside something that is not a kernel.
     depth: usize,
@@ -99,7 +99,7 @@ struct Reader {
 
 #[derive(Default)]
 struct Body {
-    kernel: Assembled,
+    kernel: AssembledKernel,
     code: Vec<Step>,
     labels: FxHashMap<String, usize>,
     /// Words of 32 bits by the name of a register, or of a family of them.
@@ -162,7 +162,7 @@ impl Reader {
             let name = rest
                 .split(['(', ' ', '\t', '\n'])
                 .find(|word| !word.is_empty());
-            let mut kernel = Assembled::named(name.unwrap_or_default(), &self.architecture);
+            let mut kernel = AssembledKernel::named(name.unwrap_or_default(), &self.architecture);
             kernel.shared_bytes = Some(0);
             kernel.stack_bytes = Some(0);
             self.places.clear();
@@ -351,7 +351,7 @@ impl Body {
         });
     }
 
-    fn finish(mut self) -> Assembled {
+    fn finish(mut self) -> AssembledKernel {
         let most = self.live() + FRAME;
         self.kernel.registers = Some(most.clamp(8, 255));
         self.kernel

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Assembled, declared_shared, file_and_line, number_after};
+use super::{AssembledKernel, declared_shared, file_and_line, number_after};
 use crate::Class;
 
 /// Reads a disassembly. Device functions that are not kernels and are not inlined stand in it like kernels.
-pub fn sass(text: &str) -> Vec<Assembled> {
+pub fn sass(text: &str) -> Vec<AssembledKernel> {
     let mut reader = Reader::default();
     for line in text.lines() {
         reader.line(line.trim());
@@ -28,8 +28,8 @@ struct Instruction<'a> {
 #[derive(Default)]
 struct Reader<'a> {
     architecture: &'a str,
-    done: Vec<Assembled>,
-    current: Option<Assembled>,
+    done: Vec<AssembledKernel>,
+    current: Option<AssembledKernel>,
     /// Static shared memory by kernel: nvdisasm prints it in sections of its own.
     shared: BTreeMap<&'a str, u64>,
     /// The kernel whose shared memory the section at hand is.
@@ -39,7 +39,7 @@ struct Reader<'a> {
     /// True behind a place that says that it is inlined into one that follows.
     inlined: bool,
     files: BTreeMap<&'a str, Arc<str>>,
-    /// The label that stands right before.
+    /// The label right before.
     label: Option<&'a str>,
     highest: Option<u32>,
 }
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
 
     fn begin_kernel(&mut self, name: &str) {
         self.end_kernel();
-        self.current = Some(Assembled::named(name, self.architecture));
+        self.current = Some(AssembledKernel::named(name, self.architecture));
     }
 
     fn end_kernel(&mut self) {
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         self.inlined = false;
     }
 
-    fn finish(mut self) -> Vec<Assembled> {
+    fn finish(mut self) -> Vec<AssembledKernel> {
         for kernel in &mut self.done {
             if let Some(bytes) = self.shared.get(kernel.mangled.as_str()) {
                 kernel.shared_bytes = Some(declared_shared(&kernel.architecture, *bytes));
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         let Some(kernel) = &mut self.current else {
             return;
         };
-        // Behind the code stands a branch to itself.
+        // Behind the code is a branch to itself.
         if instruction.opcode == "BRA" && goes_to_itself(&instruction, self.label) {
             return;
         }

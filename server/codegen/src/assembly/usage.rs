@@ -61,7 +61,7 @@ pub fn amd_remarks(text: &str) -> Vec<Usage> {
         let Some((_, remark)) = line.split_once("remark: ") else {
             continue;
         };
-        // With debug information the place stands again before each.
+        // With debug information the place is repeated before each.
         let remark = remark.trim();
         if let Some((_, name)) = remark.split_once("Function Name: ") {
             let name = name.split_whitespace().next().unwrap_or_default();
@@ -101,7 +101,7 @@ fn field(remark: &str, name: &str) -> Option<u64> {
     whole.then(|| number_after(remark, name)).flatten()
 }
 
-/// The number that stands right before `mark`.
+/// The number right before `mark`.
 fn number_before(text: &str, mark: &str) -> Option<u64> {
     let (before, _) = text.split_once(mark)?;
     let digits = before.rsplit(|c: char| !c.is_ascii_digit()).next()?;

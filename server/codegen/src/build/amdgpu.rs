@@ -4,7 +4,7 @@
 use warplens_ir::{Storage, Type};
 
 use super::Builder;
-use super::loops::Parts;
+use super::parts::Parts;
 use super::tally::Touched;
 use crate::thresholds::{PERCENT, amdgcn};
 
@@ -75,7 +75,7 @@ impl Builder<'_> {
         self.kept(parts, touched, (1, 1), false);
     }
 
-    /// How many loops the code stands in.
+    /// How many loops the code is in.
     fn loops_around(&self) -> u32 {
         let mut count = 0;
         let mut within = self.within;

@@ -2,7 +2,7 @@
 
 use warplens_ir::{Control, Expr, Stmt, StmtKind, Storage, Type};
 
-use super::memory::Place;
+use super::place::Place;
 use super::{Builder, Value, scalars};
 use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Op, Ty};

@@ -8,7 +8,8 @@ use warplens_ir::{
 };
 
 use super::Builder;
-use super::loops::Parts;
+use super::parts::Parts;
+use super::syntactic::{uncast, variables};
 use super::tally::Touched;
 use super::touched::Walk;
 use crate::graph::{Op, V};
@@ -194,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    /// True for a test that the bound itself passes, by a step of more than one: its first iteration stands before the
+    /// True for a test that the bound itself passes, by a step of more than one: its first iteration is before the
     /// loop. A bound less one is none.
     pub(super) fn ends_after_bound(&self, parts: Parts) -> bool {
         let Some(ExprKind::Binary(BinaryOp::Le | BinaryOp::Ge, _, bound)) =
@@ -446,42 +447,5 @@ impl Builder<'_> {
             _ => return None,
         }
         Some(())
-    }
-}
-
-pub(super) fn uncast(expression: &Expr) -> &Expr {
-    match &expression.kind {
-        ExprKind::Cast(_, inner) => uncast(inner),
-        ExprKind::List(parts) if parts.len() == 1 => uncast(&parts[0]),
-        _ => expression,
-    }
-}
-
-/// The variables that an expression names; of a function in its place those of its plain statements.
-pub(super) fn variables(expression: &Expr, out: &mut Vec<VarId>) {
-    match &expression.kind {
-        ExprKind::Var(id) => out.push(*id),
-        ExprKind::Inline(statements, _) => {
-            let plain = statements
-                .iter()
-                .filter(|one| one.blocks().next().is_none());
-            plain
-                .flat_map(Stmt::values)
-                .for_each(|value| variables(value, out));
-        }
-        _ => expression
-            .operands()
-            .for_each(|operand| variables(operand, out)),
-    }
-}
-
-pub(super) fn reads_memory(expression: &Expr) -> bool {
-    match &expression.kind {
-        ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Inline(..) | ExprKind::Apply(..) => {
-            true
-        }
-        ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => reads_memory(a),
-        ExprKind::Binary(_, a, b) => reads_memory(a) || reads_memory(b),
-        _ => false,
     }
 }

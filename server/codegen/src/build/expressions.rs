@@ -3,7 +3,7 @@
 use smallvec::smallvec;
 use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Type, UnaryOp};
 
-use super::memory::Place;
+use super::place::Place;
 use super::{Builder, Frame, Value, machine, scalars};
 use crate::graph::{Args, End, Op, Ty, V};
 

@@ -130,7 +130,7 @@ impl Builder<'_> {
         }
         let (op, site, a, b) = (inst.op, inst.site, inst.args[0], inst.args[1]);
         let (a, b) = (self.single(a)?, self.single(b)?);
-        // It stands where the operation does, not where its result is converted.
+        // It is where the operation is, not where its result is converted.
         let here = std::mem::replace(&mut self.site, site);
         let narrow = self.binary(op, Ty::F32, a, b);
         self.site = here;

@@ -5,7 +5,7 @@ use warplens_ir::functions::{self, Operation};
 use warplens_ir::{Bits, Effect, Exchange, Expr, Fragment, Function, MathClass, Type};
 
 use super::expressions::{element, is_signed};
-use super::memory::Place;
+use super::place::Place;
 use super::{Builder, Value, machine, scalars};
 use crate::graph::{Args, Op, Ty, Update, V};
 use crate::recipes;

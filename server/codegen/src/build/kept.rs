@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
 use warplens_ir::LoopKind;
 
-use super::loops::Parts;
+use super::parts::Parts;
 use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
@@ -241,11 +241,11 @@ impl Builder<'_> {
         self.graph.loops[number as usize].end = B(self.graph.blocks.len() as u32);
         // Blocks that only lead out stand behind the loop.
         for (block, _) in &leave {
-            let stands = &mut self.graph.blocks[block.0 as usize];
-            if stands.code.is_empty() && stands.end == End::Open {
-                stands.within = outer;
-                stands.copies = around;
-                stands.frequency = frequency;
+            let own = &mut self.graph.blocks[block.0 as usize];
+            if own.code.is_empty() && own.end == End::Open {
+                own.within = outer;
+                own.copies = around;
+                own.frequency = frequency;
             }
         }
         self.forget(mark);

@@ -3,24 +3,15 @@
 use std::rc::Rc;
 
 use rustc_hash::FxHashSet;
-use warplens_ir::{Control, Expr, ExprKind, LoopKind, Stmt, Storage, Type, VarId};
+use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, Storage, Type, VarId};
 
 use super::Builder;
+use super::parts::Parts;
 use super::tally::{QUARTERS, Touched};
 use super::touched::Walk;
 use super::versions::Object;
 use crate::Backend;
 use crate::thresholds::nvcc;
-
-/// A loop's parts.
-#[derive(Clone, Copy)]
-pub(super) struct Parts<'a> {
-    pub(super) kind: LoopKind,
-    pub(super) control: Option<Control>,
-    pub(super) condition: Option<&'a Expr>,
-    pub(super) step: Option<&'a Expr>,
-    pub(super) body: &'a [Stmt],
-}
 
 impl Builder<'_> {
     pub(super) fn looping(

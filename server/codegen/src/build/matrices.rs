@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use warplens_ir::{Expr, ExprKind, Fragment, Matrix};
 
 use super::Builder;
-use super::memory::Place;
+use super::place::Place;
 use crate::Class;
 use crate::graph::{Args, Op, Space, Ty};
 

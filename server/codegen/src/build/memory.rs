@@ -3,22 +3,9 @@
 use smallvec::{SmallVec, smallvec};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
 
-use super::picked::Pick;
+use super::place::Place;
 use super::{Args, Builder, Value, is_scalar, machine, scalars};
 use crate::graph::{Op, Space, Ty, V};
-
-/// Something that can be read and written.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
-    /// At a byte offset in a variable that lies in registers.
-    Own(VarId, u32),
-    /// A part of one of a variable's elements, of which the compiled code chooses.
-    Picked(Pick),
-    /// Behind a pointer.
-    Memory(V, Space),
-    /// Not followed.
-    Lost,
-}
 
 impl Builder<'_> {
     pub(super) fn place(&mut self, expression: &Expr) -> Place {
@@ -111,7 +98,7 @@ impl Builder<'_> {
             Storage::Global => (Space::Global, Ty::I64),
             Storage::Local | Storage::Param(_) => (Space::Local, Ty::I32),
         };
-        // A pointer parameter into shared memory stands for the array itself.
+        // A pointer parameter into shared memory is the array itself.
         Place::Memory(self.leaf(Op::Base(id), ty), space)
     }
 

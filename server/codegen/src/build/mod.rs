@@ -13,9 +13,11 @@ mod kept;
 mod loops;
 mod matrices;
 mod memory;
+mod parts;
 mod picked;
-mod places;
+mod place;
 mod subscripts;
+mod syntactic;
 mod tally;
 mod touched;
 mod versions;
@@ -78,7 +80,7 @@ pub(crate) struct Builder<'k> {
     within: Option<u32>,
     /// Loops of the source around.
     nesting: u32,
-    /// How often the code stands in the program.
+    /// Copies of the code in the program.
     copies: u32,
     /// How often the code is executed.
     frequency: Frequency,
@@ -326,7 +328,7 @@ impl<'k> Builder<'k> {
         self.leaf(Op::Float(value.unwrap_or(f64::NAN).to_bits()), ty)
     }
 
-    /// What stands nowhere: constants, parameters, coordinates. It is known everywhere.
+    /// What is in no block: constants, parameters, coordinates. It is known everywhere.
     fn leaf(&mut self, op: Op, ty: Ty) -> V {
         let key = (op, ty);
         if let Some(&v) = self.leaves.get(&key) {

@@ -2,39 +2,9 @@
 
 use warplens_ir::{BinaryOp, Type, VarId};
 
-use super::memory::Place;
+use super::place::{Pick, Place};
 use super::{Builder, Value, machine, scalars};
 use crate::graph::{Op, Ty, V};
-
-/// A part of one of an array's elements.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pick {
-    /// The variable.
-    pub id: VarId,
-    /// The part in the first element: its first byte.
-    offset: u32,
-    /// Which element.
-    index: V,
-    /// Bytes of an element.
-    size: u32,
-    /// Elements.
-    count: u32,
-}
-
-impl Pick {
-    /// This many times `size` bytes further within the element.
-    pub(super) fn at(self, index: i64, size: u32) -> Pick {
-        Pick {
-            offset: (self.offset).wrapping_add((index as u32).wrapping_mul(size)),
-            ..self
-        }
-    }
-
-    /// The first byte of the part in an element.
-    fn of(&self, element: u32) -> u32 {
-        (self.offset).wrapping_add(element.wrapping_mul(self.size))
-    }
-}
 
 impl Builder<'_> {
     /// An element of what is `offset` bytes into a variable: chosen, or the variable lies in memory.

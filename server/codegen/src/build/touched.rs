@@ -7,9 +7,10 @@ use warplens_ir::{
 };
 
 use super::Builder;
-use super::counting::{reads_memory, uncast, variables};
-use super::loops::Parts;
-use super::places::{is_easy_divisor, library_cost, moving, reached, shape};
+use super::parts::Parts;
+use super::syntactic::{
+    is_easy_divisor, library_cost, moving, reached, reads_memory, shape, uncast, variables,
+};
 use super::tally::{Counts, Touched};
 use super::versions::Object;
 use crate::thresholds::nvcc;
@@ -114,7 +115,7 @@ impl Walk<'_, '_, '_> {
             }
         }
         self.touched.weight += 1;
-        // What stands in registers in the end is no load to the assembler.
+        // What is in registers in the end is no load to the assembler.
         if self.is_own(place) {
             return;
         }

@@ -4,8 +4,8 @@
 use smallvec::smallvec;
 use warplens_ir::{AddressSpace, Expr, Storage, Type, VarId};
 
-use super::memory::Place;
-use super::places::reached;
+use super::place::Place;
+use super::syntactic::reached;
 use super::{Args, Builder, Value};
 use crate::graph::{B, Op, Space, Ty, V};
 
@@ -274,8 +274,8 @@ impl Builder<'_> {
         for (key, v) in other {
             let mut key = key.clone();
             for arg in &mut key.2 {
-                if let Some((_, stands)) = moved.iter().find(|(gone, _)| gone == arg) {
-                    *arg = *stands;
+                if let Some((_, kept)) = moved.iter().find(|(gone, _)| gone == arg) {
+                    *arg = *kept;
                 }
             }
             let Some((_, twin)) = one.iter().find(|(of, _)| *of == key) else {

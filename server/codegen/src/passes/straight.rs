@@ -6,7 +6,7 @@ use crate::Backend;
 use crate::graph::{B, End, Graph, Op, Space};
 use crate::thresholds::nvcc;
 
-/// Puts short branches where their condition stands: what they leave is chosen.
+/// Puts short branches where their condition is: what they leave is chosen.
 pub(super) fn predicate(graph: &mut Graph, backend: Backend) {
     let headers: FxHashSet<B> = graph.loops.iter().map(|l| l.header).collect();
     for number in (0..graph.blocks.len()).rev() {
@@ -87,13 +87,13 @@ pub(super) fn merge(graph: &mut Graph) {
     for number in 0..graph.blocks.len() {
         let block = B(number as u32);
         while let End::Jump(next) = graph.block(block).end {
-            let stands = graph.block(next);
-            if stands.from.len() != 1
+            let own = graph.block(next);
+            if own.from.len() != 1
                 || headers.contains(&next)
                 || next == block
-                || stands.copies != graph.block(block).copies
-                || stands.within != graph.block(block).within
-                || stands.frequency != graph.block(block).frequency
+                || own.copies != graph.block(block).copies
+                || own.within != graph.block(block).within
+                || own.frequency != graph.block(block).frequency
             {
                 break;
             }

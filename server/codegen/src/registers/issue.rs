@@ -120,7 +120,7 @@ struct Issue<'a> {
     /// For [`Order::Followed`]: how many of those that wait for each wait for others as well.
     stuck: Vec<u32>,
     followed: bool,
-    /// The instructions that could be issued, by their keys and by what their keys were before; kept once somebody asks for
+    /// The instructions that could be issued, by their keys and by what their keys were before; kept once they are needed for
     /// them.
     by_key: BinaryHeap<Reverse<Key>>,
     keys: Vec<Key>,

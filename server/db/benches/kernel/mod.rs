@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use warplens_hir::{TemplateArguments, Unit, lower, outline};
 use warplens_ir::Kernel;
-use warplens_syntax::preprocess::{IncludeLine, Included, Includes, Macros, Options, preprocess};
+use warplens_syntax::preprocess::{
+    IncludeLine, IncludeResult, Includes, Macros, Options, preprocess,
+};
 use warplens_syntax::{Expanded, Language, words};
 
 /// The kernel needs nothing of its harness.
 struct NoHeaders;
 
 impl Includes for NoHeaders {
-    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> Included {
-        Included::Nothing
+    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
+        IncludeResult::Nothing
     }
     fn enter(&mut self, _: &Path) {}
     fn leave(&mut self) {}

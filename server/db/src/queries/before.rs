@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warplens_base::Bounds;
-use warplens_machine::Profile;
-use warplens_syntax::{Expanded, Language};
+use warplens_syntax::Expanded;
 
 use crate::database::{Db, File, file};
 use crate::kinds::{absolute, is_header, may_hold_kernels};
 use crate::look::Look;
-use crate::queries::expansion::flatten;
+use crate::queries::expansion::{Buffer, flatten};
 use crate::queries::near::Kinds;
 use crate::series::Pieces;
-use crate::settings::Settings;
 use crate::sources::{SUFFIXES, sources_before};
 
 /// Files of a folder that are looked at as neighbours.
@@ -80,17 +78,19 @@ impl Look<'_> {
     pub(crate) fn linked_texts(
         &self,
         linked: &[PathBuf],
-        language: Language,
-        settings: &Settings,
-        profile: &Profile,
+        buffer: Buffer<'_>,
     ) -> Vec<Arc<Expanded>> {
         let mut texts: Vec<Arc<Expanded>> = Vec::new();
         for linked in linked {
             let Some(file) = self.files.read(linked) else {
                 continue;
             };
-            let document = self.document(&file, language);
-            let text = self.expand(&document, linked, settings, profile, false);
+            let text = self.expand(Buffer {
+                document: &self.document(&file, buffer.document.language()),
+                path: linked,
+                neighbours: false,
+                ..buffer
+            });
             for header in flatten(&text.includes).into_iter().chain([text]) {
                 if !texts.iter().any(|known| known.path == header.path) {
                     texts.push(header);

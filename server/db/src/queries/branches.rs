@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use warplens_syntax::preprocess::Undecided;
+use warplens_syntax::preprocess::UndecidedConditional;
 
 use crate::kinds::may_hold_kernels;
 
@@ -20,7 +20,7 @@ const MOST_USES: usize = 1000;
 /// only includes headers, of which one is there (`finds`), and defines names.
 pub(crate) fn first_of_several(
     source: &str,
-    undecided: &[Undecided],
+    undecided: &[UndecidedConditional],
     finds: &dyn Fn(&str, bool) -> bool,
 ) -> Vec<(String, String)> {
     let includes = |range: &Range<usize>| {
@@ -124,7 +124,7 @@ pub(crate) type Assumption = Vec<(String, Option<String>)>;
 /// Branches that nothing decided and that are left out with kernels in them: their bytes, and what takes them.
 pub(crate) fn kernels_left_out(
     source: &str,
-    undecided: &[Undecided],
+    undecided: &[UndecidedConditional],
 ) -> Vec<(Range<usize>, Assumption)> {
     undecided
         .iter()

@@ -26,15 +26,26 @@ const MOST_DOCUMENTS: usize = 32;
 /// Programs in strings of one file that are read.
 const MOST_PROGRAMS: usize = 256;
 
+/// A document and what it is read under.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffer<'a> {
+    pub(crate) document: &'a Document,
+    pub(crate) path: &'a Path,
+    pub(crate) settings: &'a Settings,
+    pub(crate) profile: &'a Profile,
+    /// Whether it is read behind files that its host program most likely puts in front of it.
+    pub(crate) neighbours: bool,
+}
+
 impl Look<'_> {
-    pub(crate) fn expand(
-        &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
-        neighbours: bool,
-    ) -> Arc<Expanded> {
+    pub(crate) fn expand(&self, buffer: Buffer<'_>) -> Arc<Expanded> {
+        let Buffer {
+            document,
+            path,
+            settings,
+            profile,
+            neighbours,
+        } = buffer;
         let language = document.language();
         let command = self.command(path);
         let bounds = self.bounds(path);
@@ -184,7 +195,7 @@ impl Look<'_> {
             text.missing = std::mem::take(&mut reader.missing);
             text.reads = reader.reads.iter().map(|(path, _)| path.clone()).collect();
             if language != Language::OpenCl {
-                text.embedded = self.embedded(&source, path, settings, profile, &mut reader);
+                text.embedded = self.embedded(buffer, &source, &mut reader);
             }
             tried.append(&mut reader.reads);
             tried.sort_unstable();
@@ -197,18 +208,16 @@ impl Look<'_> {
     /// The OpenCL programs in the string literals of host code.
     fn embedded(
         &self,
+        buffer: Buffer<'_>,
         source: &Arc<str>,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
         reader: &mut Reader,
     ) -> Vec<Arc<Expanded>> {
         embedded_programs(source)
             .into_iter()
             .take(MOST_PROGRAMS)
             .map(|program| {
-                let mut macros = predefined(Language::OpenCl, profile);
-                for (name, value) in &settings.defines {
+                let mut macros = predefined(Language::OpenCl, buffer.profile);
+                for (name, value) in &buffer.settings.defines {
                     macros.define(name, value);
                 }
                 let pieces: Vec<Piece> = program
@@ -229,7 +238,7 @@ impl Look<'_> {
                 let includes = std::mem::take(&mut reader.includes);
                 done.map = done.map.compose(&outer);
                 Arc::new(Expanded::new(
-                    absolute(path).into(),
+                    absolute(buffer.path).into(),
                     Language::OpenCl,
                     Arc::clone(source),
                     done,
@@ -249,7 +258,13 @@ impl Look<'_> {
     ) -> Arc<Expanded> {
         let language = Language::from_path(&file.path).unwrap_or(Language::Cuda);
         let document = self.document(file, language);
-        self.expand(&document, &file.path, settings, profile, false)
+        self.expand(Buffer {
+            document: &document,
+            path: &file.path,
+            settings,
+            profile,
+            neighbours: false,
+        })
     }
 
     /// A file's document. It keeps its expansion, from which that of a later text starts.

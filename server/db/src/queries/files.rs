@@ -115,9 +115,7 @@ impl Engine {
                 });
             }
         }
-        self.contents().kernels.make_room(items.len());
-        self.contents().compiled.make_room(items.len());
-        self.contents().analyses.make_room(items.len());
+        self.contents().make_room(items.len());
         let made = parallel::as_needed(&items, self.shares, |kernel| {
             if cancel.is_cancelled() {
                 return None;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHasher;
 use warplens_base::{IncludeSearch, SourceFile};
-use warplens_syntax::preprocess::{self, IncludeLine, Included, Includes, Macros, Options};
+use warplens_syntax::preprocess::{self, IncludeLine, IncludeResult, Includes, Macros, Options};
 use warplens_syntax::{Expanded, Kind, Language, words};
 
 use crate::look::Look;
@@ -59,7 +59,7 @@ impl Reader<'_> {
         source: &str,
         macros: Macros,
         traced: bool,
-        earlier: Option<preprocess::Earlier>,
+        earlier: Option<preprocess::EarlierText>,
     ) -> preprocess::Preprocessed {
         let language = self.language;
         let file = self.stack.last().map(|path| path.display().to_string());
@@ -222,7 +222,8 @@ impl Reader<'_> {
                 next: false,
                 at: 0,
             };
-            if let Included::Header { macros: after, .. } = self.include(&line, &macros, false) {
+            if let IncludeResult::Header { macros: after, .. } = self.include(&line, &macros, false)
+            {
                 macros = after;
             }
         }
@@ -265,12 +266,12 @@ impl Includes for Reader<'_> {
         line: &IncludeLine<'_>,
         macros: &Macros,
         inside_braces: bool,
-    ) -> Included {
+    ) -> IncludeResult {
         let files = self.look.files;
         let from = self.from();
         // The toolkit's own headers are known, wherever a command finds them.
         if line.system && warplens_base::is_system_header(line.spelled) {
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         }
         let found = self
             .search
@@ -298,24 +299,24 @@ impl Includes for Reader<'_> {
             } else if !line.system && !warplens_base::is_system_header(line.spelled) {
                 self.missing.push(line.spelled.to_owned());
             }
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         };
         if self.stack.len() > DEEPEST || self.stack.contains(&path) {
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         }
         let Some(file) = files.read(&path) else {
             self.missing.push(line.spelled.to_owned());
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         };
         let marker = once_marker(&path);
         let was_read = macros.is_defined(&marker);
         self.once.push(marker);
         if was_read {
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         }
         if inside_braces {
             self.reads.push((path.clone(), file.hash));
-            return Included::Text {
+            return IncludeResult::Text {
                 text: Arc::clone(&file.text),
                 path: path.into(),
             };
@@ -323,7 +324,7 @@ impl Includes for Reader<'_> {
         if self.bytes + file.text.len() > MOST_READ {
             self.missing
                 .push(format!("{} (too many headers)", line.spelled));
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         }
         let (header, after) = self.header(&path, &file, macros);
         self.bytes += header.bytes;
@@ -331,7 +332,7 @@ impl Includes for Reader<'_> {
         self.reads.extend(header.reads.iter().cloned());
         self.missing.extend(header.missing.iter().cloned());
         self.includes.push(Arc::clone(&header.text));
-        Included::Header {
+        IncludeResult::Header {
             macros: after,
             trace: Arc::clone(&header.trace),
         }

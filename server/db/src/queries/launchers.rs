@@ -26,7 +26,8 @@ use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
-use crate::queries::runs::{ProgramRun, program_run, programs_near};
+use crate::queries::runs::{ProgramRun, program_run, programs_near, start_of};
+use crate::settings::Settings;
 use crate::{Cancel, Engine, Overrides};
 
 /// Launches of one kernel that are told apart.
@@ -205,19 +206,20 @@ impl Engine {
         mut launches: Vec<KernelLaunches>,
         path: &Path,
         how: &ReadAs,
+        settings: &Settings,
         overrides: &Overrides,
     ) -> Vec<KernelLaunches> {
-        let Some(arguments) = &overrides.run else {
-            return launches;
-        };
+        let given = overrides.run.as_ref().map(|given| given.as_slice());
         if path.as_os_str().is_empty() {
             return launches;
         }
         let own = absolute(path);
         let runs: Vec<(PathBuf, Arc<ProgramRun>)> = self.project().look().ask(|db| {
-            let programs = programs_near(db, &own).into_iter();
-            let runs = programs.filter_map(|main| {
-                let run = program_run(db, file(db, &main), how.clone(), Arc::clone(arguments))?;
+            let programs = programs_near(db, &own);
+            let only = programs.len() == 1;
+            let runs = programs.into_iter().filter_map(|main| {
+                let start = start_of(db, &main, only, given, &settings.run)?;
+                let run = program_run(db, file(db, &main), how.clone(), Arc::new(start))?;
                 Some((main, run))
             });
             runs.collect()
@@ -334,7 +336,6 @@ mod tests {
     use warplens_machine::Profiles;
 
     use super::*;
-    use crate::settings::Settings;
     use crate::{Document, Project};
 
     const KERNEL: &str = "/p/k.cu";

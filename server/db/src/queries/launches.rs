@@ -17,30 +17,37 @@ impl Contents {
         }
         // Kept relative to the item that holds them, so that they survive edits elsewhere.
         let found = self.sites.get_or(program.launching(), || {
-            launch_sites(&program.text, &program.items, &program.unit)
-                .into_iter()
-                .map(|mut site| {
-                    let (item, start) = program
-                        .items
-                        .iter()
-                        .enumerate()
-                        .map(|(at, item)| (at, item.source.start))
-                        .filter(|(_, start)| *start <= site.range.start)
-                        .max_by_key(|(_, start)| *start)
-                        .unwrap_or((0, 0));
-                    site.range = site.range.start - start..site.range.end - start;
-                    (item, site)
-                })
-                .collect()
+            program.by_items(launch_sites(&program.text, &program.items, &program.unit))
         });
-        found
-            .iter()
-            .cloned()
-            .map(|(item, mut site)| {
-                let start = program.items.get(item).map_or(0, |item| item.source.start);
-                site.range = site.range.start + start..site.range.end + start;
-                site
-            })
-            .collect()
+        program.at_items(&found)
+    }
+}
+
+impl Program {
+    /// Launches, each with the item that holds it, and where in that.
+    pub(crate) fn by_items(&self, sites: Vec<LaunchSite>) -> Vec<(usize, LaunchSite)> {
+        let placed = sites.into_iter().map(|mut site| {
+            let (item, start) = self
+                .items
+                .iter()
+                .enumerate()
+                .map(|(at, item)| (at, item.source.start))
+                .filter(|(_, start)| *start <= site.range.start)
+                .max_by_key(|(_, start)| *start)
+                .unwrap_or((0, 0));
+            site.range = site.range.start - start..site.range.end - start;
+            (item, site)
+        });
+        placed.collect()
+    }
+
+    /// The same launches where the items are now.
+    pub(crate) fn at_items(&self, sites: &[(usize, LaunchSite)]) -> Vec<LaunchSite> {
+        let placed = sites.iter().cloned().map(|(item, mut site)| {
+            let start = self.items.get(item).map_or(0, |item| item.source.start);
+            site.range = site.range.start + start..site.range.end + start;
+            site
+        });
+        placed.collect()
     }
 }

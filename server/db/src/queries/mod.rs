@@ -18,7 +18,11 @@
 //! | [`variants`] `kernel_results` | a kernel under each launch that is looked at | it is asked |
 //! | [`kernels`] `lowered` | a kernel's text, its unit | either changed |
 //! | [`compiled_kernels`] `compiled_kernel` | a kernel in IR, options | what a compiler sees of it changed |
-//! | [`analyses`] `analysis` | a kernel in IR, a launch, a GPU | the IR changed; its place is no part of it |
+//! | [`facts`] `facts` | a kernel in IR, its launch resolved, a GPU | one of them changed; not where a compiler reported |
+//! | [`model_inputs`] `model_input` | facts, what the machine executes | one of them changed |
+//! | [`estimates`] `estimates` | a model's input, what is left out | one of them changed; a model runs when it is asked |
+//! | [`findings`] `findings` | a model's input, the rules that are heard | one of them changed |
+//! | [`analyses`] `analysis` | a kernel in IR, a launch, a GPU | the IR changed; its place is no part of it; it joins the five before |
 //!
 //! Those of files and folders ([`near`], [`includers`], [`hosts`], [`launchers`]) are salsa's and known by what they read; those of
 //! texts are known by content, see [`crate::memo`] and [`crate::readings`]. Each panics for itself: what failed costs one kernel.
@@ -29,14 +33,18 @@ pub(crate) mod before;
 pub(crate) mod branches;
 pub(crate) mod commands;
 pub(crate) mod compiled_kernels;
+pub(crate) mod estimates;
 pub(crate) mod expansion;
+pub(crate) mod facts;
 pub(crate) mod files;
+pub(crate) mod findings;
 pub(crate) mod headers;
 pub(crate) mod hosts;
 pub(crate) mod includers;
 pub(crate) mod kernels;
 pub(crate) mod launchers;
 pub(crate) mod launches;
+pub(crate) mod model_inputs;
 pub(crate) mod near;
 pub(crate) mod parts;
 pub(crate) mod runs;

@@ -4,13 +4,13 @@
 //! calls and its own file does not is looked for by name; it may lack something in turn, and is then looked for as well.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use warplens_hir::Item;
 use warplens_host::{LaunchSite, builds, may_build};
 use warplens_machine::Profile;
-use warplens_syntax::{Document, Expanded, Language, directives};
+use warplens_syntax::{Expanded, Language, directives};
 
 use crate::Engine;
 use crate::memo::hash;
@@ -18,7 +18,7 @@ use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
 use crate::program::{FileParts, Launched, Program, kernel_name, kernels_of};
 use crate::queries::arguments::arguments_of;
-use crate::queries::expansion::flatten;
+use crate::queries::expansion::{Buffer, flatten};
 use crate::queries::hosts::ReadAs;
 use crate::queries::launchers::{Called, KernelLaunches};
 use crate::queries::variants::FileQuestion;
@@ -28,21 +28,13 @@ use crate::settings::Settings;
 const MOST_LOOKS: usize = 3;
 
 impl Engine {
-    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     fn parts(
         &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
-        neighbours: bool,
+        buffer: Buffer<'_>,
         linked: &[PathBuf],
         options: Option<&Arc<BuildOptions>>,
     ) -> FileParts {
-        let translation = self
-            .project()
-            .look()
-            .translate(document, path, settings, profile, neighbours, linked);
+        let translation = self.project().look().translate(buffer, linked);
         let mut main = self
             .contents()
             .program(&translation.text, &translation.headers);
@@ -57,7 +49,7 @@ impl Engine {
             }
         }
         let sites = self.contents().launches_in(&main);
-        let (embedded, built) = self.embedded(&main, document, path, settings, profile);
+        let (embedded, built) = self.embedded(&main, buffer);
         let mut programs = vec![main];
         for embedded in &embedded {
             let mut program = self
@@ -85,10 +77,7 @@ impl Engine {
     fn embedded(
         &self,
         main: &Program,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
+        buffer: Buffer<'_>,
     ) -> (Vec<Arc<Expanded>>, Option<Arc<BuildOptions>>) {
         let embedded = main.text.embedded.clone();
         if embedded.is_empty() || !may_build(&main.text.text) {
@@ -103,20 +92,19 @@ impl Engine {
             .iter()
             .flat_map(|program| kernel_names(&program.text))
             .collect();
+        let Buffer { path, settings, .. } = buffer;
         let Some(options) = BuildOptions::of(&builds, &kernels, path, &main.text.source, settings)
         else {
             return (embedded, None);
         };
         // A copy: what is defined for the programs means nothing to the text around them.
-        let copy = document.clone();
-        let translation = self.project().look().translate(
-            &copy,
-            path,
-            &options.applied(settings),
-            profile,
-            false,
-            &[],
-        );
+        let copy = Buffer {
+            document: &buffer.document.clone(),
+            settings: &options.applied(settings),
+            neighbours: false,
+            ..buffer
+        };
+        let translation = self.project().look().translate(copy, &[]);
         (translation.text.embedded.clone(), Some(Arc::new(options)))
     }
 
@@ -140,10 +128,15 @@ impl Engine {
         let mut names: BTreeSet<String> = BTreeSet::new();
         let opencl = document.language() == Language::OpenCl;
         let how = ReadAs::of(around, profile);
+        let buffer = Buffer {
+            document,
+            path,
+            settings,
+            profile,
+            neighbours,
+        };
         for look in 0.. {
-            let mut parts = self.parts(
-                document, path, settings, profile, neighbours, &linked, options,
-            );
+            let mut parts = self.parts(buffer, &linked, options);
             let by_callers = self.launches_by_callers(path, &parts, &how);
             parts.read_around.extend(by_callers.read.iter().cloned());
             let kernels: Vec<(&Program, &Item)> = kernels_of(&parts)
@@ -156,7 +149,7 @@ impl Engine {
                 .collect();
             let launches =
                 self.launches_of(&called, &parts.sites, &by_callers.sites, path, &how, cancel)?;
-            let launches = self.launches_of_run(&called, launches, path, &how, overrides);
+            let launches = self.launches_of_run(&called, launches, path, &how, around, overrides);
             let kernels: Vec<_> = kernels.into_iter().zip(launches).collect();
             let launched = |((program, item), launches): &((&Program, &Item), KernelLaunches)| {
                 if cancel.is_cancelled() {
@@ -201,25 +194,22 @@ impl Engine {
     }
 
     /// The file read with some definitions in addition, and the same kernel there.
-    #[allow(clippy::too_many_arguments, reason = "all of it is the question")]
     pub(crate) fn with_branch(
         &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
+        buffer: Buffer<'_>,
         assume: &[(String, String)],
         linked: &[PathBuf],
         kernel: &Item,
     ) -> Option<(Program, Item)> {
-        let mut settings = settings.clone();
+        let mut settings = buffer.settings.clone();
         settings.defines.extend(assume.iter().cloned());
         // A copy, so that the buffer's own expansion stays what the next keystroke starts from.
-        let copy = document.clone();
-        let translation = self
-            .project()
-            .look()
-            .translate(&copy, path, &settings, profile, false, linked);
+        let copy = Buffer {
+            document: &buffer.document.clone(),
+            settings: &settings,
+            ..buffer
+        };
+        let translation = self.project().look().translate(copy, linked);
         let mut program = self
             .contents()
             .program(&translation.text, &translation.headers);

@@ -12,24 +12,97 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_hir::ItemKind;
+use warplens_base::{Program, RunLine, in_cmake, in_makefile, in_script, split_command};
+use warplens_hir::{Item, ItemKind};
 use warplens_host::{Device, LaunchSite, Run, run};
 use warplens_machine::Profile;
-use warplens_syntax::{Expanded, words_in};
+use warplens_syntax::Expanded;
 
 use crate::contents::Contents;
 use crate::database::{Db, File, file, text, unless_it_panics, world};
 use crate::look::Look;
+use crate::memo::hash;
 use crate::queries::expansion::flatten;
 use crate::queries::hosts::{ReadAs, kernels_of};
 use crate::queries::near::{self, Kinds};
+use crate::settings::RunSettings;
 
 /// Files with `main` near a kernel's own that are looked at.
 const MOST_PROGRAMS: usize = 8;
 /// Times that files are looked for which define what those before call.
 const MOST_LOOKS: usize = 3;
+/// Bytes of a file that may say how a program is started.
+const LARGEST: usize = 1 << 20;
 /// Files that one program is linked with.
 const MOST_LINKED: usize = 16;
+
+/// How a program is started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Start {
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    /// In words, with where that is said: `./main 10000 200, Makefile:55`.
+    said: Arc<str>,
+}
+
+impl Start {
+    fn new(arguments: Vec<String>, environment: Vec<(String, String)>, place: &str) -> Start {
+        let line: Vec<&str> = ["./main"]
+            .into_iter()
+            .chain(arguments.iter().map(String::as_str))
+            .collect();
+        let said = format!("{}, {place}", line.join(" "));
+        Start {
+            arguments,
+            environment,
+            said: said.into(),
+        }
+    }
+}
+
+/// How the program with that main file is started: as the command line says, as the settings do, as a file beside it does.
+pub(crate) fn start_of(
+    db: &dyn Db,
+    main: &Path,
+    only: bool,
+    given: Option<&[String]>,
+    settings: &[RunSettings],
+) -> Option<Start> {
+    if let Some(arguments) = given {
+        return Some(Start::new(arguments.to_vec(), Vec::new(), "--run"));
+    }
+    let of = |run: &&RunSettings| {
+        run.files.is_empty() || run.files.iter().any(|file| main.ends_with(file))
+    };
+    if let Some(run) = settings.iter().find(of) {
+        let environment = run.environment.clone().into_iter().collect();
+        let arguments = split_command(&run.arguments);
+        return Some(Start::new(arguments, environment, "warplens.toml"));
+    }
+    let stem = main.file_stem()?.to_str()?;
+    let program = Program { stem, only };
+    let folder = main.parent()?;
+    type Reader = fn(&str, Program) -> Option<RunLine>;
+    let readers: [(&str, Reader); 8] = [
+        ("Makefile", in_makefile),
+        ("makefile", in_makefile),
+        ("GNUmakefile", in_makefile),
+        ("CMakeLists.txt", in_cmake),
+        ("run.sh", in_script),
+        ("README.md", in_script),
+        ("README", in_script),
+        ("README.txt", in_script),
+    ];
+    readers.into_iter().find_map(|(name, read)| {
+        let text = text(db, file(db, &folder.join(name)))?;
+        if text.text.len() > LARGEST {
+            return None;
+        }
+        let found = read(&text.text, program)?;
+        let place = format!("{name}:{}", found.line);
+        Some(Start::new(found.arguments, Vec::new(), &place))
+    })
+}
 
 /// What one run of a program launches.
 #[derive(Debug, Default)]
@@ -48,12 +121,9 @@ pub(crate) fn program_run(
     db: &dyn Db,
     of: File,
     how: ReadAs,
-    started: Arc<Vec<String>>,
+    start: Arc<Start>,
 ) -> Option<Arc<ProgramRun>> {
     let source = text(db, of)?;
-    if !words_in(&source.text).any(|word| word == "main") {
-        return None;
-    }
     let found = unless_it_panics(|| {
         let look = Look::inside(db);
         let contents = &look.stores.contents;
@@ -68,12 +138,26 @@ pub(crate) fn program_run(
             }
         }
         let program = contents.program_with(&main, &headers, &linked);
-        let start = Run {
+        let started = Run {
             name: "./main".to_owned(),
-            arguments: started.to_vec(),
+            arguments: start.arguments.clone(),
+            environment: start.environment.clone(),
             device: Some(device(how.profile())),
         };
-        let sites = run(&program.text, &program.items, &program.unit, &start)?;
+        let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = headers
+            .iter()
+            .chain(&linked)
+            .map(|text| (text, contents.items(text)))
+            .collect();
+        let mut texts: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
+        texts.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
+        // What is typed in a kernel leaves the run as it is.
+        let key = hash(&[&program.launching(), &*start, &how.profile().id]);
+        let sites = contents.runs.get_or(key, || {
+            let sites = run(&texts, &program.unit, &started).unwrap_or_default();
+            program.by_items(sites)
+        });
+        let sites = program.at_items(&sites);
         let mut read = BTreeSet::from([of.path(db).clone()]);
         let mut kernels = kernels_of(contents, &program);
         for text in linked.iter().chain([&main]) {
@@ -88,7 +172,13 @@ pub(crate) fn program_run(
             }
         }
         Some(Arc::new(ProgramRun {
-            sites: sites.iter().map(LaunchSite::without_classes).collect(),
+            sites: sites
+                .iter()
+                .map(|site| LaunchSite {
+                    of_run: Some(Arc::clone(&start.said)),
+                    ..site.without_classes()
+                })
+                .collect(),
             kernels,
             read,
         }))
@@ -106,6 +196,7 @@ fn linked_with(
     let mut linked: Vec<Arc<Expanded>> = Vec::new();
     let mut open = vec![Arc::clone(main)];
     let mut seen: BTreeSet<String> = BTreeSet::new();
+    let included = flatten(&main.includes);
     for _ in 0..MOST_LOOKS {
         let mut wanted: BTreeSet<String> = BTreeSet::new();
         for text in &open {
@@ -135,7 +226,8 @@ fn linked_with(
         let found = look.defining(&main.path, &names);
         open.clear();
         for path in found {
-            let known = linked.iter().any(|text| *text.path == *path) || *main.path == *path;
+            let has = |all: &[Arc<Expanded>]| all.iter().any(|text| *text.path == *path);
+            let known = has(&included) || has(&linked) || *main.path == *path;
             if known || linked.len() >= MOST_LINKED {
                 continue;
             }
@@ -169,17 +261,23 @@ fn called_in(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn has_main(text: &str) -> bool {
-    called_in(text).any(|name| name == "main")
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices("main").any(|(at, name)| {
+        !text[..at].ends_with(word) && text[at + name.len()..].trim_start().starts_with('(')
+    })
+}
+
+/// Whether a file may define `main`.
+#[salsa::tracked]
+fn is_program(db: &dyn Db, of: File) -> bool {
+    text(db, of).is_some_and(|source| has_main(&source.text))
 }
 
 /// The programs that may launch the kernels of a file: its own, those of its folder, those of the folder above.
 pub(crate) fn programs_near(db: &dyn Db, own: &Path) -> Vec<PathBuf> {
-    let has_main = |path: &Path| {
-        let text = text(db, file(db, path));
-        text.is_some_and(|text| has_main(&text.text))
-    };
+    let is_program = |path: &Path| *is_program(db, file(db, path));
     let mut found: Vec<PathBuf> = Vec::new();
-    if has_main(own) {
+    if is_program(own) {
         found.push(own.to_owned());
     }
     let roots = world(db).roots(db);
@@ -188,7 +286,7 @@ pub(crate) fn programs_near(db: &dyn Db, own: &Path) -> Vec<PathBuf> {
             break;
         };
         for host in hosts.iter() {
-            if found.len() < MOST_PROGRAMS && !found.contains(host) && has_main(host) {
+            if found.len() < MOST_PROGRAMS && !found.contains(host) && is_program(host) {
                 found.push(host.clone());
             }
         }

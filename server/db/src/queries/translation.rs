@@ -8,14 +8,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use warplens_base::SourceFile;
-use warplens_machine::Profile;
 use warplens_syntax::{Document, Expanded, Language};
 
 use crate::kinds::absolute;
 use crate::look::Look;
-use crate::queries::expansion::flatten;
+use crate::queries::expansion::{Buffer, flatten};
 use crate::replaced::Replaced;
-use crate::settings::Settings;
 
 /// A file as it is analysed.
 pub(crate) struct Translation {
@@ -31,22 +29,14 @@ pub(crate) struct Translation {
 
 impl Look<'_> {
     /// What a buffer is analysed as, linked with these files. One that others include is read as the nearest of them reads it.
-    pub(crate) fn translate(
-        &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Profile,
-        neighbours: bool,
-        linked: &[PathBuf],
-    ) -> Translation {
-        if let Some(translation) = self.as_included(path, document, settings, profile) {
+    pub(crate) fn translate(&self, buffer: Buffer<'_>, linked: &[PathBuf]) -> Translation {
+        if let Some(translation) = self.as_included(buffer) {
             return translation;
         }
-        let text = self.expand(document, path, settings, profile, neighbours);
+        let text = self.expand(buffer);
         let own = flatten(&text.includes);
         let mut linked = linked.to_vec();
-        let mut headers = self.linked_texts(&linked, document.language(), settings, profile);
+        let mut headers = self.linked_texts(&linked, buffer);
         if !headers.is_empty() {
             let read: FxHashSet<&Path> = own.iter().map(|header| &*header.path).collect();
             headers.retain(|linked| !read.contains(&*linked.path));
@@ -62,55 +52,40 @@ impl Look<'_> {
         }
     }
 
-    fn as_included(
-        &self,
-        path: &Path,
-        document: &Document,
-        settings: &Settings,
-        profile: &Profile,
-    ) -> Option<Translation> {
-        if path.as_os_str().is_empty() {
+    fn as_included(&self, buffer: Buffer<'_>) -> Option<Translation> {
+        if buffer.path.as_os_str().is_empty() {
             return None;
         }
-        let opencl = document.language() == Language::OpenCl;
-        self.includers_of(&absolute(path), opencl, settings)
+        let opencl = buffer.document.language() == Language::OpenCl;
+        let path = absolute(buffer.path);
+        let buffer = Buffer {
+            path: &path,
+            neighbours: false,
+            ..buffer
+        };
+        self.includers_of(&path, opencl, buffer.settings)
             .iter()
-            .find_map(|includer| self.included_by(includer, path, document, settings, profile))
+            .find_map(|includer| self.included_by(includer, buffer))
     }
 
-    fn included_by(
-        &self,
-        includer: &Path,
-        path: &Path,
-        document: &Document,
-        settings: &Settings,
-        profile: &Profile,
-    ) -> Option<Translation> {
-        let own = absolute(path);
-        let said = self.files.read(&own);
-        if said.is_none_or(|file| file.text != *document.source()) {
+    fn included_by(&self, includer: &Path, buffer: Buffer<'_>) -> Option<Translation> {
+        let source = buffer.document.source();
+        let said = self.files.read(buffer.path);
+        if said.is_none_or(|file| file.text != *source) {
             // An edited copy: its file is read with that text in its place.
-            let file = SourceFile::new(&own, Arc::clone(document.source()));
+            let file = SourceFile::new(buffer.path, Arc::clone(source));
             let file = Arc::new(file);
             let replaced = Replaced {
                 files: self.files,
                 file,
             };
-            return self
-                .with(&replaced)
-                .part_of(includer, &own, document, settings, profile);
+            return self.with(&replaced).part_of(includer, buffer);
         }
-        self.part_of(includer, &own, document, settings, profile)
+        self.part_of(includer, buffer)
     }
 
-    fn part_of(
-        &self,
-        includer: &Path,
-        path: &Path,
-        document: &Document,
-        settings: &Settings,
-        profile: &Profile,
-    ) -> Option<Translation> {
+    fn part_of(&self, includer: &Path, buffer: Buffer<'_>) -> Option<Translation> {
+        let Buffer { document, path, .. } = buffer;
         let file = self.files.read(includer)?;
         let language = Language::from_path(includer).unwrap_or(document.language());
         let mut outer = self.document(&file, language);
@@ -118,7 +93,11 @@ impl Look<'_> {
             // A copy: the file's own expansion stays what the next text starts from.
             outer = Arc::new(Document::clone(&outer));
         }
-        let text = self.expand(&outer, includer, settings, profile, false);
+        let text = self.expand(Buffer {
+            document: &outer,
+            path: includer,
+            ..buffer
+        });
         let all = flatten(&text.includes);
         let at = all.iter().position(|header| *header.path == *path)?;
         // A header that is read twice may be another one under other macros.

@@ -16,6 +16,8 @@ use warplens_syntax::{Document, Expanded};
 
 use crate::launch::Given;
 use crate::program::{FileParts, Launched, Program};
+use crate::queries::analyses::AnalysisQuestion;
+use crate::queries::expansion::Buffer;
 use crate::settings::Settings;
 use crate::{Cancel, Engine, Overrides, PlacedFinding, PlacedKernel, Variants};
 
@@ -78,6 +80,13 @@ impl Engine {
         } = kernel;
         let (program, item, name) = (*program, *item, *name);
         let mut made = KernelResults::default();
+        let buffer = Buffer {
+            document,
+            path,
+            settings,
+            profile,
+            neighbours: false,
+        };
         let mut branches: Vec<Vec<(String, String)>> = Vec::new();
         let mut variants = launched.sites.clone();
         let blocks: Vec<_> = variants.iter().map(|(site, _)| site.block).collect();
@@ -103,15 +112,8 @@ impl Engine {
             let (site, here) = &variants[at];
             let other = at.checked_sub(launches).and_then(|branch| {
                 let assume = branches.get(branch)?;
-                let (mut other, item) = self.with_branch(
-                    document,
-                    path,
-                    settings,
-                    profile,
-                    assume,
-                    &parts.programs[0].linked,
-                    item,
-                )?;
+                let linked = &parts.programs[0].linked;
+                let (mut other, item) = self.with_branch(buffer, assume, linked, item)?;
                 other.options.clone_from(&program.options);
                 Some((other, item))
             });
@@ -153,9 +155,15 @@ impl Engine {
                 .map(|said| said.placed(document, item.line, &lowered.kernel.places));
             let word = said.as_ref().filter(|said| said.current);
             let word = word.map(|said| &*said.word);
-            let analysis = self.analysis(
-                &lowered, &given, profile, command, settings, overrides, word,
-            );
+            let analysis = self.analysis(&AnalysisQuestion {
+                lowered: &lowered,
+                given: &given,
+                profile,
+                command,
+                settings,
+                overrides,
+                word,
+            });
             let Some((analysis, computed)) = analysis else {
                 made.problems.push(lost(name));
                 continue;
@@ -176,7 +184,7 @@ impl Engine {
                 places: Arc::clone(&lowered.kernel.places),
                 functions: program.functions(),
             };
-            for finding in &placed.analysis.findings {
+            for finding in placed.analysis.findings.iter() {
                 made.findings.push(place(finding, &placed, &given));
             }
             made.kernels.push(placed);

@@ -151,7 +151,7 @@ pub(super) fn variants(arena: &mut Arena, id: Id, context: &Context) -> Vec<(Id,
     all.into_iter().map(|id| (id, several)).collect()
 }
 
-/// True where the symbol stands in a divisor or a shift's width.
+/// True where the symbol is in a divisor or a shift's width.
 fn divides(arena: &Arena, id: Id, symbol: Symbol) -> bool {
     if !arena.depends_on(id, symbol) {
         return false;

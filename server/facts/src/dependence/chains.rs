@@ -3,11 +3,11 @@
 
 use super::{Graph, Handed, Looped};
 use crate::context::Executions;
-use crate::facts::{Carried, Chain, Dependence, FirstUse, Link, Region};
+use crate::facts::{Chain, Dependence, FirstUse, Link, LoopCarried, Region};
 
 /// Steps spent on chains; a kernel that needs more has no further loops looked at.
 const MOST_STEPS: usize = 4_000_000;
-/// A value that meets others stands for at most so many loads.
+/// A value that meets others waits for this many loads, at most.
 const MOST_LOADS: usize = 32;
 
 pub(super) fn facts(
@@ -64,7 +64,7 @@ fn first_uses(graph: &Graph, accesses: usize) -> Vec<Option<FirstUse>> {
     }
     issued.push(sum);
 
-    // What an operation that issues nothing stands for: loads, and the entries of loops.
+    // What an operation that issues nothing waits for: loads, and the entries of loops.
     let mut stands_for: Vec<Vec<u32>> = vec![Vec::new(); graph.operations.len()];
     let mut first: Vec<Option<u32>> = vec![None; graph.operations.len()];
     let mut is_entry = vec![false; graph.operations.len()];
@@ -154,8 +154,8 @@ fn chains(
     graph: &Graph,
     executions: &[Executions],
     latency: &dyn Fn(Link) -> f64,
-) -> (Vec<Carried>, bool) {
-    let mut found: Vec<(u32, f64, Carried)> = Vec::new();
+) -> (Vec<LoopCarried>, bool) {
+    let mut found: Vec<(u32, f64, LoopCarried)> = Vec::new();
     let mut steps = 0;
     // The way of each value handed on, for the loops around.
     let mut ways: Vec<Option<Way>> = vec![None; graph.handed.len()];
@@ -171,7 +171,7 @@ fn chains(
         };
         ways[index] = Some(way);
         if way.cycles > 0.0 {
-            let carried = Carried {
+            let carried = LoopCarried {
                 site: graph.loops[handed.in_loop as usize].site,
                 through: handed.name.clone(),
                 chain: way.chain,

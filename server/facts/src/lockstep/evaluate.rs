@@ -311,7 +311,7 @@ impl Machine<'_> {
     // ---- memory --------------------------------------------------------------------------------
 
     pub(super) fn is_memory(&self, id: VarId) -> bool {
-        crate::evaluate::is_memory(self.kernel.var(id))
+        crate::value::is_memory(self.kernel.var(id))
     }
 
     fn memory(&self, id: VarId, bytes: &LaneValues) -> LValue {

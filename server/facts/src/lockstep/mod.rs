@@ -18,10 +18,10 @@ use warplens_ir::{Kernel, StmtKind, Storage, Type, VarId};
 use warplens_machine::Profile;
 
 use crate::Contents;
-use crate::access::{AccessDraft, Sums};
-use crate::branch::BranchDraft;
+use crate::access::Sums;
+use crate::draft::{AccessDraft, BranchDraft};
 use crate::facts::{Launch, Op, Space};
-use crate::value::{Part, address};
+use crate::value::{DEFAULT_ARGUMENT, Part, address, space_of};
 use numbers::{LANES, LaneValues};
 
 /// The most statements and expressions that all warps together execute: a keystroke waits for them.
@@ -293,7 +293,7 @@ impl<'a> Machine<'a> {
                             LaneValues::all(numbers::fitted(*value, ty))
                         }
                         None if on_contents => {
-                            LaneValues::all(numbers::fitted(crate::execute::DEFAULT_ARGUMENT, ty))
+                            LaneValues::all(numbers::fitted(DEFAULT_ARGUMENT, ty))
                         }
                         _ => return None,
                     }
@@ -434,7 +434,7 @@ impl<'a> Machine<'a> {
 
     /// The memory space of an array.
     fn space(&self, id: VarId) -> Space {
-        crate::evaluate::space_of(self.kernel.var(id))
+        space_of(self.kernel.var(id))
     }
 
     /// False for a statement that the front end could not lower: the run gives up.

@@ -47,7 +47,7 @@ impl Lowering<'_> {
         // What comes out is not followed.
         for (value, output) in &operands {
             if let (Some(place), true) = (value, *output)
-                && super::statements::is_place(place)
+                && super::shapes::is_place(place)
             {
                 let unknown = Expr {
                     kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),

@@ -6,8 +6,8 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
+use super::forms::{Parameter, innermost};
 use super::integers::shows_integer;
-use super::templates::{Parameter, innermost};
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::outline::function_declarator;
@@ -75,7 +75,7 @@ impl Lowering<'_> {
             // `using Load = void (*)(…)`: what it takes shows where it is called.
             let ty = declared.field(Field::Type)?;
             let ty = self.unevaluated(|lowering| lowering.base_type(ty, source));
-            return super::pointers::points_to_any(&ty).then(|| {
+            return super::function_types::points_to_any(&ty).then(|| {
                 let said = "the first function that takes its arguments".to_owned();
                 (said, Bound::Template(String::new()))
             });
@@ -100,7 +100,7 @@ impl Lowering<'_> {
     ) -> Option<String> {
         let unit = self.unit;
         let name = unit.functions_in_order().find_map(|(name, definition)| {
-            let candidate = super::inline::Candidate {
+            let candidate = super::candidate::Candidate {
                 definition: definition.clone(),
                 bindings: Vec::new(),
                 this: None,
@@ -264,7 +264,7 @@ impl Lowering<'_> {
             };
             let Some(list) = candidate
                 .node(&[Kind::TemplateDeclaration])
-                .and_then(super::templates::templated)
+                .and_then(super::forms::templated)
                 .filter(|(_, name)| name.kind() == Kind::TemplateType)
                 .and_then(|(_, name)| name.field(Field::Arguments))
             else {
@@ -278,7 +278,7 @@ impl Lowering<'_> {
                 continue;
             };
             match &bound {
-                Bound::Type(ty) if super::templates::is_open(ty) => continue,
+                Bound::Type(ty) if super::instances::is_open(ty) => continue,
                 Bound::Template(_) | Bound::Pack(_) => continue,
                 _ => {}
             }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use warplens_syntax::{Kind, Node};
 
-use super::inline::after;
-use super::statements::{continues, leaves_early};
+use super::construct::after;
+use super::shapes::may_return;
+use super::shapes::{continues, leaves_early};
 use super::{Lowering, Source, parts};
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{Expr, ExprKind, Stmt, StmtKind, any_statement};
+use warplens_ir::{Expr, ExprKind};
 
 impl Lowering<'_> {
     /// `({ statements; value; })`: its value is that of the last expression statement.
@@ -33,7 +35,7 @@ impl Lowering<'_> {
         });
         self.labels = labels;
         if leaves_early(&statements) || continues(&statements) || may_return(&statements) {
-            return self.opaque(site, "expression not understood", Vec::new());
+            return self.opaque(site, Reason::Expression, Vec::new());
         }
         let Some(value) = value else {
             return Expr {
@@ -61,11 +63,4 @@ fn decayed(ty: &Type) -> Type {
         Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
         ty => ty.clone(),
     }
-}
-
-/// True where a statement may end the function around them.
-pub(super) fn may_return(statements: &[Stmt]) -> bool {
-    any_statement(statements, &mut |one| {
-        matches!(one.kind, StmtKind::Return(_))
-    })
 }

@@ -6,12 +6,14 @@ use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::nodes::FieldExpression;
 use warplens_syntax::{Field, Kind, Node};
 
-use super::inline::Candidate;
+use super::candidate::Candidate;
+use super::construct::known_call;
 use super::{Lowering, Named, Source, parts, text_of};
 use crate::types::{callable_of, class_of};
 use warplens_ir::Bound;
+use warplens_ir::Reason;
 use warplens_ir::functions;
-use warplens_ir::functions::{Bits, Effect, Exchange, Function, MathClass};
+use warplens_ir::functions::{Effect, Exchange, Function};
 use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind};
 use warplens_ir::{Site, Type};
 
@@ -31,7 +33,7 @@ impl Lowering<'_> {
             call.and_then(CallExpression::function),
             call.and_then(CallExpression::arguments),
         ) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         if let Some(launch) = call.and_then(CallExpression::launch) {
             // What the launched kernel costs is its own affair.
@@ -64,7 +66,7 @@ impl Lowering<'_> {
             | Kind::SizedTypeSpecifier
             | Kind::OperatorName => self.named_call(function, list, source, site),
             Kind::ParenthesizedExpression => {
-                // `(f)(x)`, or a lambda called where it stands.
+                // `(f)(x)`, or a lambda called where it is written.
                 let inner = parts(function).into_iter().next();
                 match inner {
                     Some(inner)
@@ -113,7 +115,7 @@ impl Lowering<'_> {
         }
         let mut all = vec![callee];
         all.extend(arguments);
-        self.opaque(site, "call to a function that was not read", all)
+        self.opaque(site, Reason::UnreadFunction, all)
     }
 
     /// `object.name(…)`, `pointer->name(…)`.
@@ -122,7 +124,7 @@ impl Lowering<'_> {
             function.field(Field::Argument),
             function.field(Field::Field),
         ) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let mut explicit = Vec::new();
         let mut name_node = field;
@@ -172,7 +174,7 @@ impl Lowering<'_> {
         }
         let mut all = vec![object];
         all.extend(arguments);
-        self.opaque(site, "call to a function that was not read", all)
+        self.opaque(site, Reason::UnreadFunction, all)
     }
 
     fn written(&mut self, function: Node, source: Source) -> Written {
@@ -230,7 +232,7 @@ impl Lowering<'_> {
             let reference = text_of(function, source).trim_end().ends_with("&>");
             let mut arguments = self.arguments(list, source);
             let Some(value) = arguments.pop() else {
-                return self.opaque(site, "syntax error", Vec::new());
+                return self.opaque(site, Reason::SyntaxError, Vec::new());
             };
             if reference {
                 // The same place, read as another type.
@@ -306,11 +308,7 @@ impl Lowering<'_> {
                 match self.first_taking(&written.name, &arguments) {
                     Some(first) => first,
                     None => {
-                        return self.opaque(
-                            site,
-                            "call to a function that was not read",
-                            arguments,
-                        );
+                        return self.opaque(site, Reason::UnreadFunction, arguments);
                     }
                 }
             } else {
@@ -353,9 +351,7 @@ impl Lowering<'_> {
                         .collect();
                     return match self.call_best(candidates, &written.explicit, &arguments, site) {
                         Some(call) => call,
-                        None => {
-                            self.opaque(site, "call to a function that was not read", arguments)
-                        }
+                        None => self.opaque(site, Reason::UnreadFunction, arguments),
                     };
                 }
             }
@@ -392,7 +388,7 @@ impl Lowering<'_> {
             full,
             explicit,
         } = written;
-        // A function whose value nobody takes does something else than arithmetic.
+        // A function whose value is not used does something else than arithmetic.
         let taken = function
             .parent()
             .and_then(|call| call.parent())
@@ -407,7 +403,7 @@ impl Lowering<'_> {
     }
 
     fn unread_call(&mut self, arguments: Vec<Expr>, site: Site) -> Expr {
-        self.opaque(site, "call to a function that was not read", arguments)
+        self.opaque(site, Reason::UnreadFunction, arguments)
     }
 
     /// A function at file scope, or one that is known.
@@ -423,7 +419,7 @@ impl Lowering<'_> {
             .unwrap_or_else(|arguments| self.unread_call(arguments, site))
     }
 
-    /// The same; the arguments back where nobody knows the function.
+    /// The same; the arguments back where the function is not known.
     fn call_known(
         &mut self,
         name: &str,
@@ -620,112 +616,12 @@ impl Lowering<'_> {
     }
 }
 
-/// A call of named integer arithmetic, its operands converted to the types that its name says.
-fn integer_call(bits: Bits, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
-    let first = arguments
-        .first()
-        .map_or(Type::INT, |first| first.ty.clone());
-    let (operand, result) = functions::integers(name, &first).unwrap_or((Type::UINT, Type::INT));
-    let arguments = arguments
-        .into_iter()
-        .map(|argument| Expr {
-            site: argument.site,
-            ty: operand.clone(),
-            kind: ExprKind::Cast(false, Box::new(argument)),
-        })
-        .collect();
-    Expr {
-        kind: ExprKind::Call(Function::Bits(bits), arguments),
-        ty: result,
-        site,
-    }
-}
-
 /// True for a macro's name that says `unused`.
 fn is_unused_marker(name: &str) -> bool {
     name.split('_').any(|word| word == "UNUSED")
 }
 
-/// A call to a function that every kernel may call.
-pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, site: Site) -> Expr {
-    let make = |kind, ty| Expr { kind, ty, site };
-    let first = arguments
-        .first()
-        .map_or(Type::Void, |first| first.ty.clone());
-    let common = arguments
-        .iter()
-        .skip(1)
-        .fold(first.clone(), |ty, next| ty.common(&next.ty));
-    let (function, ty) = match function {
-        Function::Min | Function::Max | Function::Abs if !common.is_int() => {
-            (Function::Math(MathClass::Float(1), name.into()), common)
-        }
-        Function::Min | Function::Max | Function::Abs => (function, common),
-        Function::Mul24 => (function, first),
-        Function::Bits(bits) if common.is_int() => {
-            return integer_call(bits, name, arguments, site);
-        }
-        // `clamp` of floating point, parts of vectors.
-        Function::Bits(Bits::Clamp | Bits::MultiplyAdd24) => {
-            (Function::Math(MathClass::Float(2), name.into()), common)
-        }
-        Function::Bits(_) => (Function::Math(MathClass::Int(1), name.into()), Type::INT),
-        Function::Load | Function::Atomic(..) => {
-            let ty = first.element().cloned().unwrap_or(Type::INT);
-            (function, ty)
-        }
-        Function::Store | Function::Ignored(..) => (function, Type::Void),
-        Function::Texture { store } => (
-            function,
-            if store {
-                Type::Void
-            } else {
-                Type::Vector(Arc::new(Type::FLOAT), 4)
-            },
-        ),
-        Function::Tile { .. } | Function::CopyPastRegisters => (function, Type::Void),
-        Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
-            (function, Type::INT)
-        }
-        Function::WarpExchange(..) => {
-            let value = functions::value_of_exchange(name, arguments.len());
-            let own = arguments
-                .get(value)
-                .map_or(Type::INT, |value| value.ty.clone());
-            let ty = functions::exchanged(name, &own).unwrap_or(own);
-            (function, ty)
-        }
-        Function::Math(class, _) => {
-            let ty = match class {
-                MathClass::Int(_) => match common {
-                    Type::Int { .. } => common,
-                    _ => Type::INT,
-                },
-                MathClass::Convert => functions::converted(name).unwrap_or(Type::INT),
-                // Those for float convert what they are given.
-                _ if name.ends_with('f') && common == Type::DOUBLE && !functions::is_base(name) => {
-                    Type::FLOAT
-                }
-                _ if name.ends_with('f') || name.starts_with("__") => match &common {
-                    Type::Float { .. } | Type::Vector(..) => common,
-                    _ => Type::FLOAT,
-                },
-                // Beside an integer the overload for `double` is taken.
-                _ if arguments.iter().any(|argument| argument.ty.is_int())
-                    && functions::beside_integers(name).is_some() =>
-                {
-                    functions::beside_integers(name).unwrap_or(common)
-                }
-                _ if common.is_float() || matches!(common, Type::Vector(..)) => common,
-                _ => Type::DOUBLE,
-            };
-            (function, ty)
-        }
-    };
-    make(ExprKind::Call(function, arguments), ty)
-}
-
-/// Those that the name as written can mean: `::f` stands at file scope, `std::f` in that namespace.
+/// Those that the name as written can mean: `::f` is at file scope, `std::f` in that namespace.
 fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     let namespace = if full.trim_start().starts_with("::") {
         None

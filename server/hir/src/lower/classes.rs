@@ -5,6 +5,7 @@ use std::sync::Arc;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::constants::constant;
+use super::forms::has_word;
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::types::{Class, class_of};
@@ -12,7 +13,7 @@ use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Type};
 use warplens_ir::{Bindings, Bound, Origin, Struct};
 
-/// Classes look for members in so many bases of bases.
+/// Classes look for members in this many bases of bases.
 const DEEPEST_BASE: u32 = 16;
 
 /// Name, type and, of a bit-field, its width.
@@ -160,7 +161,7 @@ impl Lowering<'_> {
         };
         let base = self.base_type(ty, source);
         let is_static = has_word(child, source, "static") || has_word(child, source, "constexpr");
-        let space = super::types::space_of(child, source).unwrap_or(AddressSpace::Global);
+        let space = super::forms::space_of(child, source).unwrap_or(AddressSpace::Global);
         let declarators: Vec<Node> = child.fields(Field::Declarator).collect();
         if declarators.is_empty()
             && matches!(ty.kind(), Kind::StructSpecifier | Kind::UnionSpecifier)
@@ -171,7 +172,7 @@ impl Lowering<'_> {
         }
         for declarator in declarators {
             if declarator.kind() == Kind::FunctionDeclarator
-                && !super::pointers::points_to_function(declarator)
+                && !super::forms::points_to_function(declarator)
             {
                 continue;
             }
@@ -277,7 +278,7 @@ impl Lowering<'_> {
     }
 
     fn instance_in(&mut self, class: &Arc<Class>, name: &str, arguments: &[Bound]) -> Option<Type> {
-        let spelled = super::templates::spell_instance(name, arguments);
+        let spelled = super::instances::spell_instance(name, arguments);
         let key = (Arc::as_ptr(class) as usize, spelled.clone());
         if let Some((_, known)) = self.member_types.get(&key) {
             return known.clone();
@@ -292,7 +293,7 @@ impl Lowering<'_> {
             .into_iter()
             .filter(|member| member.kind() == Kind::TemplateDeclaration)
             .filter(|member| {
-                super::templates::templated(*member).is_some_and(|(_, of)| {
+                super::forms::templated(*member).is_some_and(|(_, of)| {
                     let of = of.field(Field::Name).unwrap_or(of);
                     &text.text[of.byte_range()] == name
                 })
@@ -626,7 +627,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Stands for an object of a class where only the class matters.
+/// An object of a class where only the class matters.
 fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
     warplens_ir::Expr {
         kind: warplens_ir::ExprKind::List(Vec::new()),
@@ -719,11 +720,4 @@ fn flatten(structure: &mut Struct) {
     }
     structure.fields.retain(|field| !field.name.is_empty());
     structure.fields.extend(more);
-}
-
-/// True where a declaration has that word before its declarators.
-pub(super) fn has_word(node: Node, source: Source, word: &str) -> bool {
-    node.children()
-        .take_while(|child| !child.kind().is_declarator())
-        .any(|child| text_of(child, source) == word)
 }

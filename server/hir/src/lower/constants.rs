@@ -1,6 +1,6 @@
 //! Integer constants.
 
-use warplens_syntax::{BinaryOperator, Node};
+use warplens_syntax::Node;
 
 use super::{Lowering, Source, literals};
 use warplens_ir::Type;
@@ -15,11 +15,6 @@ impl Lowering<'_> {
             let expression = lowering.converted_to_number(expression);
             lowering.evaluated(&expression)
         })
-    }
-
-    /// The value of an expression, calls of functions among it, where it depends on nothing but numbers.
-    pub(super) fn evaluated(&self, expression: &Expr) -> Option<i64> {
-        constant(expression).or_else(|| super::interpret::value(expression, &self.vars))
     }
 }
 
@@ -151,28 +146,4 @@ pub(super) fn applied(op: BinaryOp, ty: &Type, a: i64, b: i64) -> Option<i64> {
         BinaryOp::LogicalAnd => i64::from(a != 0 && b != 0),
         BinaryOp::LogicalOr => i64::from(a != 0 || b != 0),
     })
-}
-
-/// What an operator of the language is in the IR.
-pub(super) fn binary_op(operator: BinaryOperator) -> BinaryOp {
-    match operator {
-        BinaryOperator::Add => BinaryOp::Add,
-        BinaryOperator::Subtract => BinaryOp::Sub,
-        BinaryOperator::Multiply => BinaryOp::Mul,
-        BinaryOperator::Divide => BinaryOp::Div,
-        BinaryOperator::Remainder => BinaryOp::Rem,
-        BinaryOperator::ShiftLeft => BinaryOp::Shl,
-        BinaryOperator::ShiftRight => BinaryOp::Shr,
-        BinaryOperator::BitAnd => BinaryOp::And,
-        BinaryOperator::BitOr => BinaryOp::Or,
-        BinaryOperator::BitXor => BinaryOp::Xor,
-        BinaryOperator::Less => BinaryOp::Lt,
-        BinaryOperator::LessEqual => BinaryOp::Le,
-        BinaryOperator::Greater => BinaryOp::Gt,
-        BinaryOperator::GreaterEqual => BinaryOp::Ge,
-        BinaryOperator::Equal => BinaryOp::Eq,
-        BinaryOperator::NotEqual => BinaryOp::Ne,
-        BinaryOperator::And => BinaryOp::LogicalAnd,
-        BinaryOperator::Or => BinaryOp::LogicalOr,
-    }
 }

@@ -3,12 +3,12 @@
 //! What a block does happens in another launch: its accesses are listed with the kernel that enqueues it, and
 //! how often they run and what they cost is not known there.
 
+use warplens_syntax::Field;
 use warplens_syntax::Kind;
-use warplens_syntax::{Field, Node};
 
-use super::pipes::asked;
+use super::Lowering;
+use super::construct::asked;
 use super::split::list;
-use super::{Lowering, Source};
 use std::sync::Arc;
 use warplens_ir::functions::Function;
 use warplens_ir::{Expr, ExprKind, Opaque, Storage};
@@ -155,12 +155,4 @@ impl Lowering<'_> {
             };
         }
     }
-}
-
-/// The parameters of a block.
-pub(super) fn block_parameters<'t>(literal: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
-    literal
-        .field(Field::Parameters)
-        .map(|list| super::inline::plain_parameters(list, source))
-        .unwrap_or_default()
 }

@@ -10,7 +10,9 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
-use super::constants::{binary_op, constant};
+use super::constants::constant;
+use super::construct::binary_op;
+use super::construct::{element, folded, operation};
 use super::split::{address_of, deref, list};
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
@@ -20,15 +22,16 @@ use crate::misread;
 use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
 use warplens_ir::Bound;
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
+use warplens_ir::{Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
         self.expressions += 1;
         let site = self.site(node, source);
         if self.expressions > MOST_EXPRESSIONS || self.depth > DEEPEST {
-            self.lost(site, "expands to too much");
+            self.lost(site, Reason::TooMuch);
             return Expr {
                 kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
                 ty: Type::INT,
@@ -79,17 +82,17 @@ impl Lowering<'_> {
             Kind::TemplateFunction => self.template_value(node, source, site),
             Kind::This => match self.current().this.clone() {
                 Some(this) => address_of(this, AddressSpace::Global, site),
-                None => self.opaque(site, "this outside a member function", Vec::new()),
+                None => self.opaque(site, Reason::NoThis, Vec::new()),
             },
             Kind::ParenthesizedExpression => match parts(node).into_iter().next() {
                 Some(inner) => self.expr(inner, source),
-                None => self.opaque(site, "syntax error", Vec::new()),
+                None => self.opaque(site, Reason::SyntaxError, Vec::new()),
             },
             Kind::BinaryExpression => self.binary(node, source, site),
             Kind::UnaryExpression => self.unary(node, source, site),
             Kind::PointerExpression => {
                 let Some(argument) = field(Field::Argument) else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 let argument = self.expr(argument, source);
@@ -108,7 +111,7 @@ impl Lowering<'_> {
             Kind::AssignmentExpression => self.assignment(node, source, site),
             Kind::UpdateExpression => {
                 let Some(argument) = field(Field::Argument) else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let step = UpdateExpression::cast(node).and_then(UpdateExpression::op);
                 let by = match step {
@@ -123,7 +126,7 @@ impl Lowering<'_> {
             Kind::ConditionalExpression => {
                 let (Some(c), Some(b)) = (field(Field::Condition), field(Field::Alternative))
                 else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let c = self.expr(c, source);
                 // Of what is only worked out, what is not chosen may not even make sense.
@@ -142,7 +145,7 @@ impl Lowering<'_> {
                     None => c.clone(),
                 };
                 let b = self.expr(b, source);
-                let functions = super::pointers::either(&a, &b);
+                let functions = super::function_types::either(&a, &b);
                 if functions.is_some()
                     && let Some(value) = constant(&c)
                 {
@@ -156,7 +159,7 @@ impl Lowering<'_> {
             }
             Kind::CastExpression => {
                 let (Some(ty), Some(value)) = (field(Field::Type), field(Field::Value)) else {
-                    return self.opaque(site, "syntax error", Vec::new());
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
                 };
                 let ty = self.base_type(ty, source);
                 // OpenCL's vector literal where the grammar reads a cast: (float4)(a, b, c, d).
@@ -254,13 +257,13 @@ impl Lowering<'_> {
             Kind::TypeDescriptor => match node.field(Field::Type) {
                 // A template argument that is a number.
                 Some(inner) => self.expr(inner, source),
-                None => self.opaque(site, "expression not understood", Vec::new()),
+                None => self.opaque(site, Reason::Expression, Vec::new()),
             },
             kind => {
                 let reason = match kind {
-                    Kind::Error => "syntax error",
-                    Kind::ParameterPackExpansion => "parameter pack",
-                    _ => "expression not understood",
+                    Kind::Error => Reason::SyntaxError,
+                    Kind::ParameterPackExpansion => Reason::ParameterPack,
+                    _ => Reason::Expression,
                 };
                 self.opaque(site, reason, Vec::new())
             }
@@ -297,7 +300,7 @@ impl Lowering<'_> {
                     Some(value) => all.push(self.expr(value, source)),
                     None => {
                         let site = self.site(child, source);
-                        all.push(self.opaque(site, "syntax error", Vec::new()));
+                        all.push(self.opaque(site, Reason::SyntaxError, Vec::new()));
                     }
                 },
                 _ => self.element(child, source, &mut all),
@@ -389,7 +392,7 @@ impl Lowering<'_> {
         {
             Some((_, Bound::Value(value))) => return make(ExprKind::Int(*value), Type::INT),
             Some((_, Bound::Type(ty))) => {
-                // A type stands for an object of it: `T{}`, a functor passed as a template argument.
+                // A type is an object of it: `T{}`, a functor passed as a template argument.
                 return make(ExprKind::List(Vec::new()), ty.clone());
             }
             _ => {}
@@ -414,7 +417,7 @@ impl Lowering<'_> {
         if let Some(value) = self.value_from_the_build(name, site) {
             return value;
         }
-        let reason = "name not declared in what was read";
+        let reason = Reason::Undeclared;
         self.opaque(site, reason, Vec::new())
     }
 
@@ -445,7 +448,7 @@ impl Lowering<'_> {
                 captures.contains('=') || captures.contains(name.as_str())
             };
             let ty = &self.vars[id.0 as usize].ty;
-            if copied && !matches!(ty, Type::Array(..)) && super::inline::writes(body, name, source)
+            if copied && !matches!(ty, Type::Array(..)) && super::forms::writes(body, name, source)
             {
                 *meaning = Named::Alias(Box::new(Expr {
                     kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
@@ -645,7 +648,7 @@ impl Lowering<'_> {
                 site,
             };
         }
-        self.opaque(site, "expression not understood", Vec::new())
+        self.opaque(site, Reason::Expression, Vec::new())
     }
 
     /// `name<arguments>` of a variable template: a constant, or a device array.
@@ -669,7 +672,7 @@ impl Lowering<'_> {
             Some(list) => self.template_arguments(list, source),
             None => Vec::new(),
         };
-        let own = super::templates::parameters(template, inner);
+        let own = super::forms::parameters(template, inner);
         let bindings = self.bind_parameters(&own, &arguments, inner);
         let declaration = super::child_of_kind(template, Kind::Declaration)?;
         let declarator = declaration.field(Field::Declarator)?;
@@ -705,7 +708,7 @@ impl Lowering<'_> {
                 site,
             });
         }
-        let storage = if super::classes::has_word(declaration, inner, "__device__") {
+        let storage = if super::forms::has_word(declaration, inner, "__device__") {
             Storage::Global
         } else {
             Storage::Constant
@@ -730,7 +733,7 @@ impl Lowering<'_> {
 
     fn unary(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let Some(argument) = node.field(Field::Argument) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = UnaryExpression::cast(node).and_then(UnaryExpression::op);
         let argument = self.expr(argument, source);
@@ -774,7 +777,7 @@ impl Lowering<'_> {
             return again;
         }
         let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = warplens_syntax::binary(node);
         let (left, right) = (self.expr(left, source), self.expr(right, source));
@@ -790,7 +793,7 @@ impl Lowering<'_> {
             }
         }
         let Some(op) = operator.map(binary_op) else {
-            return self.opaque(site, "operator not understood", vec![left, right]);
+            return self.opaque(site, Reason::Operator, vec![left, right]);
         };
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
@@ -805,7 +808,7 @@ impl Lowering<'_> {
             return again;
         }
         let (Some(left), Some(right)) = (node.field(Field::Left), node.field(Field::Right)) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = warplens_syntax::assigned(node).unwrap_or(AssignOperator::Plain);
         let left = self.expr(left, source);
@@ -836,7 +839,7 @@ impl Lowering<'_> {
 
     fn subscript(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let Some(base) = node.field(Field::Argument) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         // `(T)(p)[i]` is a cast of `(p)[i]`.
         let cast = self.cast_in_front(base, source);
@@ -845,7 +848,7 @@ impl Lowering<'_> {
         let indices = match (node.field(Field::Indices), node.field(Field::Index)) {
             (Some(list), _) => parts(list),
             (None, Some(index)) => vec![index],
-            _ => return self.opaque(site, "syntax error", vec![result]),
+            _ => return self.opaque(site, Reason::SyntaxError, vec![result]),
         };
         for index in indices {
             let index = self.expr(index, source);
@@ -897,7 +900,7 @@ impl Lowering<'_> {
     fn field(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let (Some(base_node), Some(name)) = (node.field(Field::Argument), node.field(Field::Field))
         else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let name = match name.kind() {
             Kind::DependentName | Kind::TemplateMethod => text_of(name, source)
@@ -960,11 +963,7 @@ impl Lowering<'_> {
         if let Some(found) = self.library_member(&base, &name, site) {
             return found;
         }
-        self.opaque(
-            site,
-            "field of a type not declared in what was read",
-            vec![base],
-        )
+        self.opaque(site, Reason::UnknownField, vec![base])
     }
 
     /// A field of an object, as a place.
@@ -1022,72 +1021,5 @@ impl Lowering<'_> {
             Some(leaf) => self.var(leaf, site),
             None => whole,
         })
-    }
-}
-
-/// True for a name in the style of macros: `BLOCK_SIZE`.
-/// `base[index]`.
-pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
-    let ty = match &base.ty {
-        Type::Vector(element, _) => (**element).clone(),
-        ty => ty
-            .element()
-            .cloned()
-            .unwrap_or(Type::Unknown(String::new())),
-    };
-    // Objects of the toolkit are not memory.
-    if let Type::Library(_) | Type::Callable(_) = ty {
-        return Expr {
-            kind: ExprKind::List(vec![index]),
-            ty,
-            site,
-        };
-    }
-    // `(&a)[0]` is `a`.
-    if let (ExprKind::AddressOf(_), Some(0)) = (&base.kind, constant(&index)) {
-        return deref(base, site);
-    }
-    Expr {
-        kind: ExprKind::Index(Box::new(base), Box::new(index)),
-        ty,
-        site,
-    }
-}
-
-/// An operator on numbers, folded where both are known.
-pub(super) fn operation(op: BinaryOp, left: Expr, right: Expr, site: Site) -> Expr {
-    let ty = match op {
-        BinaryOp::Lt
-        | BinaryOp::Le
-        | BinaryOp::Gt
-        | BinaryOp::Ge
-        | BinaryOp::Eq
-        | BinaryOp::Ne
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr => Type::INT,
-        BinaryOp::Shl | BinaryOp::Shr => left.ty.common(&Type::INT),
-        // The distance of two pointers.
-        BinaryOp::Sub if left.ty.element().is_some() && right.ty.element().is_some() => Type::LONG,
-        _ => left.ty.common(&right.ty),
-    };
-    let ty = match ty {
-        Type::Array(element, _) => Type::Pointer(element, AddressSpace::Global),
-        ty => ty,
-    };
-    folded(Expr {
-        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
-        ty,
-        site,
-    })
-}
-
-/// An integer expression as the number it is, where it is one.
-fn folded(whole: Expr) -> Expr {
-    match (&whole.ty, constant(&whole)) {
-        (Type::Int { bits, signed }, Some(value)) => Expr {
-            kind: ExprKind::Int(literals::wrapped(value, *bits, *signed)),
-            ..whole
-        },
-        _ => whole,
     }
 }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::inline::{Candidate, after};
+use super::candidate::Candidate;
+use super::construct::after;
 use super::split::deref;
 use super::{Lowering, Source, parts};
 use crate::types::class_of;
+use warplens_ir::Reason;
 use warplens_ir::functions::{Effect, Function};
 use warplens_ir::{AddressSpace, Site, Storage, Type};
 use warplens_ir::{Expr, ExprKind, Opaque, Stmt, StmtKind};
@@ -18,7 +20,7 @@ impl Lowering<'_> {
     pub(super) fn allocation(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let field = |name: Field| node.field(name);
         let Some(of) = field(Field::Type) else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let mut of = self.base_type(of, source);
         let mut length = None;
@@ -110,7 +112,7 @@ impl Lowering<'_> {
     /// `delete pointer`: the destructor, where it is read.
     pub(super) fn deletion(&mut self, node: Node, source: Source, site: Site) -> Expr {
         let Some(value) = parts(node).into_iter().next() else {
-            return self.opaque(site, "syntax error", Vec::new());
+            return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let pointer = self.expr(value, source);
         let freed = |pointer: Expr| Expr {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warplens_syntax::{Expanded, Kind, Node};
 
 use super::constants::constant;
-use super::templates::{Parameter, parameters};
+use super::forms::{Parameter, parameters};
 use super::{Frame, Lowering, MOST_EXPRESSIONS, Named, Result, Scope, Source, literals};
 use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Site, Type};
@@ -16,7 +16,7 @@ use warplens_ir::{Expr, ExprKind, Opaque};
 /// One reading expands to this many expressions at most.
 const MOST_OF_ONE: u32 = 4_000;
 
-/// What a name of host code stands for where the lowering reads an expression or a type.
+/// What a name of host code means where the lowering reads an expression or a type.
 #[derive(Debug, Clone)]
 pub enum HostName {
     /// A variable: its type, and the integer it holds where that is known.
@@ -168,7 +168,7 @@ impl Lowering<'_> {
         }
         for (position, parameter) in own.iter().enumerate() {
             let bound = bindings.iter().any(|(name, _)| *name == parameter.name);
-            // What the call gives and nobody understood must not become the default.
+            // What the call gives and was not understood must not become the default.
             let given = explicit.get(position).is_some();
             if !bound
                 && !given
@@ -195,7 +195,7 @@ impl Lowering<'_> {
         literals::character(text)
     }
 
-    /// A number in so many bits.
+    /// A number in this many bits.
     pub fn host_wrapped(value: i64, bits: u8, signed: bool) -> i64 {
         literals::wrapped(value, bits, signed)
     }

@@ -4,28 +4,24 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node, words_in};
 
-use super::blocks::may_return;
-use super::interpret::all_numbers;
+use super::candidate::Candidate;
+use super::construct::after;
+use super::forms::space_of;
+use super::forms::{Parameter, parameters};
+use super::forms::{parameter_nodes, plain_parameters, returns_reference, writes};
+use super::instances::is_open;
+use super::shapes::all_numbers;
+use super::shapes::is_place;
+use super::shapes::is_pure;
+use super::shapes::may_return;
 use super::split::{address_of, deref};
-use super::statements::is_place;
-use super::templates::{Parameter, is_open, parameters};
-use super::types::space_of;
 use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
-use crate::definition::Definition;
 use crate::outline::function_declarator;
 use crate::types::{Callable, class_of};
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, ExprKind, Runs, StaysCall, Stmt, StmtKind, Storage};
-
-/// A function that a call may mean.
-pub(super) struct Candidate {
-    pub(super) definition: Definition,
-    /// What binds the template parameters of the class it belongs to.
-    pub(super) bindings: Bindings,
-    /// The object, for a member function.
-    pub(super) this: Option<Expr>,
-}
 
 impl Lowering<'_> {
     /// The call as what the best of the candidates does; `None` where none takes these arguments.
@@ -145,7 +141,7 @@ impl Lowering<'_> {
                 param.kind() == Kind::VariadicParameterDeclaration
                     && words_in(text_of(*param, source)).any(|word| word == parameter.name)
             });
-            // It stands where an argument of another shape was given.
+            // It is used where an argument of another shape was given.
             let named =
                 |param: &Node| words_in(text_of(*param, source)).any(|word| word == parameter.name);
             if variadic.is_none() && params.iter().any(named) {
@@ -231,7 +227,7 @@ impl Lowering<'_> {
     ) -> Expr {
         let definition = candidate.definition.clone();
         let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
-            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+            return self.opaque(site, Reason::Recursive, Vec::new());
         };
         let base_line = definition.text.place(definition.range.clone()).line;
         let call = Call {
@@ -254,7 +250,7 @@ impl Lowering<'_> {
                 return call;
             }
             let parts = arguments.to_vec();
-            return self.opaque(site, "recursive or unreadable device function", parts);
+            return self.opaque(site, Reason::Recursive, parts);
         }
         self.note_noinline(&definition, arguments, site);
         if bindings.is_empty()
@@ -271,7 +267,7 @@ impl Lowering<'_> {
             function: definition.hash,
         };
         let Some(params) = parameter_nodes(function, source) else {
-            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+            return self.opaque(site, Reason::Recursive, Vec::new());
         };
         let body = function.field(Field::Body);
         let initializers = super::child_of_kind(function, Kind::FieldInitializerList);
@@ -366,7 +362,7 @@ impl Lowering<'_> {
         let callable = Arc::clone(callee);
         let definition = callable.definition.clone();
         let Some(lambda) = definition.node(&[Kind::LambdaExpression, Kind::BlockLiteral]) else {
-            return self.opaque(site, "lambda", arguments.to_vec());
+            return self.opaque(site, Reason::Lambda, arguments.to_vec());
         };
         if self
             .frames
@@ -374,7 +370,7 @@ impl Lowering<'_> {
             .any(|frame| frame.function == callee.definition.hash)
             || self.frames.len() as u32 > DEEPEST_CALLS
         {
-            return self.opaque(site, "recursive or unreadable device function", Vec::new());
+            return self.opaque(site, Reason::Recursive, Vec::new());
         }
         let call = Call {
             site,
@@ -383,7 +379,7 @@ impl Lowering<'_> {
         };
         let source = definition.source(call);
         let params = if lambda.kind() == Kind::BlockLiteral {
-            super::enqueued::block_parameters(lambda, source)
+            super::forms::block_parameters(lambda, source)
         } else {
             lambda
                 .field(Field::Declarator)
@@ -420,13 +416,9 @@ impl Lowering<'_> {
         site: Site,
     ) -> Expr {
         let Some(body) = body else {
-            return self.opaque(
-                site,
-                "call to a function that was not read",
-                arguments.to_vec(),
-            );
+            return self.opaque(site, Reason::UnreadFunction, arguments.to_vec());
         };
-        let recursive = super::recursion::calls_itself(function, source);
+        let recursive = super::forms::calls_itself(function, source);
         if recursive {
             self.looped.push((self.frames.len(), false));
         }
@@ -497,7 +489,7 @@ impl Lowering<'_> {
                 .and_then(|declarator| declarator.field(Field::Declarator));
             let name = declared.map_or("", |name| super::text_of(name, source));
             self.note_call(name, StaysCall::Recursive, arguments, site);
-            inner = super::recursion::repeated(inner, site);
+            inner = super::construct::repeated(inner, site);
         }
         statements.append(&mut inner);
         self.depth -= 1;
@@ -634,8 +626,8 @@ impl Lowering<'_> {
                 (ty, _) => ty.clone(),
             };
         }
-        if super::pointers::holds_functions(&ty)
-            && super::pointers::functions_of(&argument.ty).is_some()
+        if super::function_types::holds_functions(&ty)
+            && super::function_types::functions_of(&argument.ty).is_some()
         {
             ty = argument.ty.clone();
         }
@@ -649,7 +641,7 @@ impl Lowering<'_> {
         }
         // What a recursive function only reads through a reference is another thing in each call.
         let copied = declared.reference
-            && super::classes::has_word(param, source, "const")
+            && super::forms::has_word(param, source, "const")
             && self
                 .looped
                 .last()
@@ -673,7 +665,7 @@ impl Lowering<'_> {
             self.bind(&declared.name, Named::Alias(Box::new(pointer)));
             return;
         }
-        let volatile = super::classes::has_word(param, source, "volatile");
+        let volatile = super::forms::has_word(param, source, "volatile");
         let number = self.unevaluated > 0 && matches!(argument.kind, ExprKind::Int(_));
         if (number || by_name && is_pure(&argument) && !volatile)
             && !Self::is_assigned(&declared.name, param, source)
@@ -939,66 +931,6 @@ impl Lowering<'_> {
     }
 }
 
-/// `value` after some statements.
-pub(super) fn after(mut before: Vec<Stmt>, value: Expr) -> Expr {
-    let (ty, site) = (value.ty.clone(), value.site);
-    match value.kind {
-        ExprKind::Inline(statements, result) => {
-            before.extend(statements);
-            Expr {
-                kind: ExprKind::Inline(before, result),
-                ty,
-                site,
-            }
-        }
-        ExprKind::Deref(pointer) => Expr {
-            kind: ExprKind::Deref(Box::new(after(before, *pointer))),
-            ty,
-            site,
-        },
-        kind => {
-            let first = Expr {
-                kind: ExprKind::Inline(before, None),
-                ty: Type::Void,
-                site,
-            };
-            let value = Expr {
-                kind,
-                ty: ty.clone(),
-                site,
-            };
-            Expr {
-                kind: ExprKind::List(vec![first, value]),
-                ty,
-                site,
-            }
-        }
-    }
-}
-
-/// True for an expression that costs little and changes nothing: it may be read again.
-pub(super) fn is_pure(expression: &Expr) -> bool {
-    fn weigh(expression: &Expr, budget: &mut u32) -> bool {
-        if *budget == 0 {
-            return false;
-        }
-        *budget -= 1;
-        match &expression.kind {
-            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_) | ExprKind::Builtin(_) => true,
-            ExprKind::Unary(_, a) | ExprKind::Cast(_, a) | ExprKind::Field(a, _) => {
-                weigh(a, budget)
-            }
-            ExprKind::Binary(_, a, b) => weigh(a, budget) && weigh(b, budget),
-            ExprKind::AddressOf(a) => match &a.kind {
-                ExprKind::Index(base, index) => weigh(base, budget) && weigh(index, budget),
-                _ => weigh(a, budget),
-            },
-            _ => false,
-        }
-    }
-    weigh(expression, &mut 24)
-}
-
 /// The template arguments that a function's own name is written with.
 fn specialised(function: Node<'_>) -> Option<Node<'_>> {
     let mut name = function_declarator(function)?.field(Field::Declarator)?;
@@ -1008,39 +940,6 @@ fn specialised(function: Node<'_>) -> Option<Node<'_>> {
     (name.kind() == Kind::TemplateFunction)
         .then(|| name.field(Field::Arguments))
         .flatten()
-}
-
-/// The parameters of a function; empty for `(void)`.
-pub(super) fn parameter_nodes<'t>(function: Node<'t>, source: Source<'t>) -> Option<Vec<Node<'t>>> {
-    let declarator = function_declarator(function)?;
-    let list = declarator.field(Field::Parameters)?;
-    Some(plain_parameters(list, source))
-}
-
-pub(super) fn plain_parameters<'t>(list: Node<'t>, source: Source<'t>) -> Vec<Node<'t>> {
-    let mut params: Vec<Node> = parts(list)
-        .into_iter()
-        .filter(|param| param.kind().is_parameter_declaration())
-        .collect();
-    if params.len() == 1 && text_of(params[0], source).trim() == "void" {
-        params.clear();
-    }
-    params
-}
-
-pub(super) fn returns_reference(function: Node) -> bool {
-    let mut at = function.field(Field::Declarator);
-    while let Some(node) = at {
-        match node.kind() {
-            Kind::ReferenceDeclarator => return true,
-            Kind::FunctionDeclarator => return false,
-            _ => {}
-        }
-        at = node
-            .field(Field::Declarator)
-            .or_else(|| node.named_child(0));
-    }
-    false
 }
 
 /// The value of a body that is one `return`.
@@ -1058,20 +957,6 @@ fn decayed(ty: &Type) -> Type {
         Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
         ty => ty.clone(),
     }
-}
-
-/// True where something gives that name another value: an assignment, an increment.
-pub(super) fn writes(node: Node, name: &str, source: Source) -> bool {
-    let target = match node.kind() {
-        Kind::AssignmentExpression => node.field(Field::Left),
-        Kind::UpdateExpression => node.field(Field::Argument),
-        _ => None,
-    };
-    if target.is_some_and(|target| text_of(target, source) == name) {
-        return true;
-    }
-    node.named_children()
-        .any(|child| writes(child, name, source))
 }
 
 /// How well an argument suits a parameter.
@@ -1154,7 +1039,7 @@ fn structure_returns(statements: &mut Vec<Stmt>) {
                         return;
                     };
                     if left && other_left {
-                        // What follows is never reached; it stands in the source all the same.
+                        // What follows is never reached; it is in the source all the same.
                         otherwise.extend(rest);
                         return;
                     }

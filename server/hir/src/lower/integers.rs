@@ -6,7 +6,7 @@
 
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, binary};
 
-use super::templates::innermost;
+use super::forms::innermost;
 use super::{Source, parts, text_of};
 
 /// See the module.

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_syntax::Node;
 
-use super::classes::has_word;
+use super::candidate::Candidate;
 use super::constants::{applied, constant};
-use super::inline::{Candidate, is_pure};
+use super::forms::has_word;
+use super::instances::spell;
 use super::literals::wrapped;
-use super::templates::spell;
+use super::shapes::all_numbers;
+use super::shapes::is_pure;
 use super::{Lowering, Source};
 use warplens_ir::Bindings;
 use warplens_ir::functions::Function;
@@ -22,6 +24,11 @@ use warplens_ir::{Site, Type};
 const MOST_STEPS: u32 = 20_000;
 
 impl Lowering<'_> {
+    /// The value of an expression, calls of functions among it, where it depends on nothing but numbers.
+    pub(super) fn evaluated(&self, expression: &Expr) -> Option<i64> {
+        constant(expression).or_else(|| value(expression, &self.vars))
+    }
+
     /// A call of a `constexpr` function with numbers, as the number that it gives.
     pub(super) fn constant_call(
         &mut self,
@@ -131,13 +138,6 @@ impl Lowering<'_> {
         }
         Some(super::split::list(&expression.ty, fields, expression.site))
     }
-}
-
-/// True where every argument is a number.
-pub(super) fn all_numbers(arguments: &[Expr]) -> bool {
-    arguments
-        .iter()
-        .all(|argument| argument.ty.is_int() && constant(argument).is_some())
 }
 
 fn as_number(argument: &Expr) -> Expr {

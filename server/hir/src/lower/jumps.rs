@@ -1,12 +1,13 @@
 //! `goto`, and a `break` in the middle of a switch: jumps as branches and loops.
 //!
-//! A jump is first left in place as a mark. Where the label stands further down, what lies between is put
-//! under the condition that the jump was not taken; where it stands further up, what lies between is a loop.
+//! A jump is first left in place as a mark. Where the label is further down, what lies between is put
+//! under the condition that the jump was not taken; where it is further up, what lies between is a loop.
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::expressions::operation;
+use super::construct::operation;
 use super::{Lowering, Source, parts, text_of};
+use warplens_ir::Reason;
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Storage, Unknown, VarId,
 };
@@ -15,7 +16,7 @@ use warplens_ir::{Site, Type};
 /// Labels of one block that are followed.
 const MOST_LABELS: usize = 64;
 
-/// A label that a jump may name where it stands.
+/// A label that a jump may name from where it is.
 pub(super) struct Label {
     name: String,
     /// The function it belongs to, as a depth of calls.
@@ -58,7 +59,7 @@ impl Lowering<'_> {
                 site,
             }
         } else {
-            self.unknown_statement(site, "goto")
+            self.unknown_statement(site, Reason::Goto)
         };
         out.push(lost);
     }
@@ -164,11 +165,11 @@ impl Lowering<'_> {
 
     /// Statements that a jump at their end, or from their middle, runs again.
     fn repeated(&mut self, mut body: Vec<Stmt>, label: &str, site: Site, out: &mut Vec<Stmt>) {
-        if super::statements::leaves_early(&body) || super::statements::continues(&body) {
+        if super::shapes::leaves_early(&body) || super::shapes::continues(&body) {
             // They would end this loop, not the one around it.
             drop_marks(&mut body, label);
             out.append(&mut body);
-            self.lost(site, "goto");
+            self.lost(site, Reason::Goto);
             return;
         }
         let (mut init, mut condition) = (Vec::new(), None);
@@ -335,11 +336,6 @@ impl Lowering<'_> {
             site,
         }
     }
-}
-
-/// True where control does not go on behind the statement: it jumps.
-pub(super) fn is_jump(statement: &Stmt) -> bool {
-    matches!(&statement.kind, StmtKind::Unknown(Unknown::Jump(_)))
 }
 
 fn is_mark(statement: &Stmt, label: &str) -> bool {

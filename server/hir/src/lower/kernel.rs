@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
-use super::templates::{Parameter, parameters};
-use super::types::space_of;
+use super::forms::space_of;
+use super::forms::{Parameter, parameters};
 use super::{Lowering, Named, Source, parts};
 use crate::definition::node_ending;
 use crate::outline::function_declarator;
 use crate::{Item, ItemKind, Unit};
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Places, Site, Span, Type};
 use warplens_ir::{AssumptionKind, ExprKind, Kernel, Stmt, Storage};
 use warplens_ir::{Bindings, Bound};
@@ -264,7 +265,7 @@ impl Lowering<'_> {
                     line: line.saturating_sub(self.base_line),
                     callee: 0,
                 };
-                self.lost(site, &problem.message);
+                self.lost(site, Reason::Preprocessor(problem.message.as_str().into()));
             }
         }
         let required_block = self.required_block(head, source);
@@ -424,7 +425,7 @@ impl Lowering<'_> {
         let object = matches!(ty, Type::Callable(_) | Type::Library(_));
         let id = self.new_var(&name, ty.clone(), storage, site);
         self.vars[id.0 as usize].restrict = is_restrict(param, source);
-        self.vars[id.0 as usize].volatile = super::classes::has_word(param, source, "volatile");
+        self.vars[id.0 as usize].volatile = super::forms::has_word(param, source, "volatile");
         if object {
             let meaning = super::split::list(&ty, Vec::new(), site);
             self.bind(&name, Named::Alias(Box::new(meaning)));

@@ -231,7 +231,7 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         "surface" => Type::Library("texture".into()),
         // A lane's part of a matrix: registers that are subscripted.
         "fragment" => {
-            let spelled = super::templates::spell_instance(name, arguments);
+            let spelled = super::instances::spell_instance(name, arguments);
             let held =
                 Fragment::spelled(&spelled).map_or(FRAGMENT, |fragment| u64::from(fragment.held()));
             let element = ty(4)
@@ -263,7 +263,7 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
                 Bound::Type(ty) => Some((at.to_string(), ty.clone())),
                 _ => None,
             });
-            let spelled = arguments.iter().map(super::templates::spell);
+            let spelled = arguments.iter().map(super::instances::spell);
             let name = format!("tuple<{}>", spelled.collect::<Vec<_>>().join(", "));
             let fields = fields.collect::<Option<Vec<_>>>()?;
             Type::Struct(Arc::new(Struct::new(&name, fields, false, 1)))
@@ -498,7 +498,7 @@ impl Lowering<'_> {
 
     fn combine(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
         let site = a.site;
-        super::expressions::operation(op, a, b, site)
+        super::construct::operation(op, a, b, site)
     }
 
     /// `x + y * dx + z * dx * dy`.
@@ -837,7 +837,7 @@ impl Lowering<'_> {
                 } else {
                     Function::Min
                 };
-                return Some(super::calls::known_call(
+                return Some(super::construct::known_call(
                     function,
                     name,
                     arguments.to_vec(),
@@ -846,12 +846,7 @@ impl Lowering<'_> {
             }
             _ => return None,
         };
-        Some(super::expressions::operation(
-            op,
-            a.clone(),
-            b.clone(),
-            site,
-        ))
+        Some(super::construct::operation(op, a.clone(), b.clone(), site))
     }
 
     /// Something computed from the arguments, at the price of an instruction.
@@ -1237,7 +1232,7 @@ impl Lowering<'_> {
             Type::Pointer(Arc::new(ty.clone()), *space),
             site,
         );
-        let place = super::expressions::element(at, offset.clone(), site);
+        let place = super::construct::element(at, offset.clone(), site);
         Some(match value {
             None => place,
             Some(value) => Expr {
@@ -1290,4 +1285,16 @@ fn texture_access(name: &str) -> Option<bool> {
         return Some(true);
     }
     None
+}
+
+/// Fields by the arguments of a library's template: `tuple<int, float>`.
+pub(super) fn library_arguments(structure: &Struct, name: &str) -> Option<Vec<Bound>> {
+    let spelled = structure.name.split('<').next()?;
+    (structure.class.is_none() && spelled == name).then(|| {
+        structure
+            .fields
+            .iter()
+            .map(|field| Bound::Type(field.ty.clone()))
+            .collect()
+    })
 }

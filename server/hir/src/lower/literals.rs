@@ -150,7 +150,7 @@ pub(super) fn character(text: &str) -> i64 {
     }
 }
 
-/// A number in so many bits; in the one of a `bool` whether it is one at all.
+/// A number in this many bits; in the one of a `bool` whether it is one at all.
 pub(super) fn wrapped(value: i64, bits: u8, signed: bool) -> i64 {
     match (bits, signed) {
         (1, _) => i64::from(value != 0),

@@ -6,6 +6,7 @@ use super::{DEEPEST, Lowering, Named, Source, text_of};
 use crate::misread;
 use warplens_ir::Bound;
 use warplens_ir::Expr;
+use warplens_ir::Reason;
 use warplens_ir::{Site, Type};
 
 impl Lowering<'_> {
@@ -25,7 +26,7 @@ impl Lowering<'_> {
         let again = source.again(&fragment, whole.start_byte());
         Some(match misread::expression(&fragment) {
             Some(value) => self.expr(value, again),
-            None => self.opaque(site, "syntax error", Vec::new()),
+            None => self.opaque(site, Reason::SyntaxError, Vec::new()),
         })
     }
 
@@ -38,7 +39,7 @@ impl Lowering<'_> {
         source: Source,
         site: Site,
     ) -> Option<Expr> {
-        // `x && -a < b || c >= d`: the name stands last on the left.
+        // `x && -a < b || c >= d`: the name is the last on the left.
         let mut template = left;
         while misread::is_operation(&template) {
             template = match template.kind() {
@@ -68,7 +69,7 @@ impl Lowering<'_> {
         Some(self.expr(misread::expression(&fragment)?, again))
     }
 
-    /// True where a name stands for a value here, not for a type or a template.
+    /// True where a name is a value here, not for a type or a template.
     fn is_value(&self, name: &str) -> bool {
         match self.named(name) {
             Some(Named::Var(_)) => true,

@@ -4,7 +4,8 @@
 //! `expressions` its body; `calls` decides what a call is, `inline` puts device functions in place of their
 //! calls or, where it can, keeps them once (`routines`), `library` knows the toolkit's own functions and objects,
 //! `build` what only the build can define, `jumps` turns `goto` into branches and loops, `split` follows the
-//! fields of local structures as variables of their own. What a program computes while it is
+//! fields of local structures as variables of their own. Below all of these lie what a node says by itself (`forms`), what an
+//! expression or a statement is by its shape (`shapes`), and how expressions are put together (`construct`). What a program computes while it is
 //! compiled is in `templates`, `packs`, `traits`, `constants` and `interpret`; what is taken for a template
 //! parameter that nothing binds in `assumptions`.
 
@@ -13,13 +14,18 @@ mod assumptions;
 mod blocks;
 mod build;
 mod calls;
+mod candidate;
 mod classes;
 mod constants;
+mod construct;
 mod enqueued;
 mod expressions;
+mod forms;
+mod function_types;
 mod heap;
 mod host;
 mod inline;
+mod instances;
 mod integers;
 mod interpret;
 mod jumps;
@@ -28,13 +34,13 @@ mod library;
 mod literals;
 mod machine_calls;
 mod misread;
-
 mod packs;
 mod pipes;
 mod pointers;
 mod pragmas;
 mod recursion;
 mod routines;
+mod shapes;
 mod split;
 mod statements;
 mod switch;
@@ -57,6 +63,7 @@ use crate::names::{Named, Scope};
 use crate::types::Class;
 use crate::unit::Unit;
 use warplens_ir::Bindings;
+use warplens_ir::Reason;
 use warplens_ir::{
     Assumption, Expr, ExprKind, MachineCall, Opaque, Routine, RoutineId, Stmt, StmtKind, Storage,
     Unknown, Var, VarId,
@@ -79,9 +86,9 @@ pub struct Source<'a> {
     pub parsed: &'a Arc<Expanded>,
     /// In a header.
     header: bool,
-    /// Where everything stands as the kernel sees it; `None` in the kernel's own text.
+    /// Where everything is as the kernel sees it; `None` in the kernel's own text.
     at: Option<Call>,
-    /// The one place that everything in a text of our own stands for.
+    /// The one place of everything in a text of our own.
     fixed: Option<Site>,
     /// In a copy of a part of another text, which is parsed again: that text, and where the copy begins in it.
     copied: Option<(&'a Arc<Expanded>, usize)>,
@@ -131,7 +138,7 @@ enum Result {
     Var(VarId),
     /// Not known yet: the first `return` decides (`auto`, a lambda, a reference).
     Open,
-    /// What is returned stands for the call: a reference, a lambda, an object of the toolkit.
+    /// What is returned replaces the call: a reference, a lambda, an object of the toolkit.
     Alias(Box<Expr>),
 }
 
@@ -313,12 +320,9 @@ impl<'u> Lowering<'u> {
         }
     }
 
-    fn lost(&mut self, site: Site, reason: &str) {
+    fn lost(&mut self, site: Site, reason: Reason) {
         if self.unevaluated == 0 {
-            self.not_understood.push(NotUnderstood {
-                site,
-                reason: reason.to_owned(),
-            });
+            self.not_understood.push(NotUnderstood { site, reason });
         }
     }
 
@@ -388,7 +392,7 @@ impl<'u> Lowering<'u> {
         result
     }
 
-    fn opaque(&mut self, site: Site, reason: &str, parts: Vec<Expr>) -> Expr {
+    fn opaque(&mut self, site: Site, reason: Reason, parts: Vec<Expr>) -> Expr {
         self.lost(site, reason);
         Expr {
             kind: ExprKind::Opaque(Opaque::Unknown, parts),
@@ -397,7 +401,7 @@ impl<'u> Lowering<'u> {
         }
     }
 
-    fn unknown_statement(&mut self, site: Site, reason: &str) -> Stmt {
+    fn unknown_statement(&mut self, site: Site, reason: Reason) -> Stmt {
         self.lost(site, reason);
         Stmt {
             kind: StmtKind::Unknown(Unknown::Lost),

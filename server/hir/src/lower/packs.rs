@@ -3,10 +3,11 @@
 use warplens_syntax::nodes::FoldExpression;
 use warplens_syntax::{Field, Kind, Node};
 
-use super::constants::binary_op;
-use super::expressions::operation;
+use super::construct::binary_op;
+use super::construct::operation;
 use super::{Lowering, Named, Scope, Source, text_of};
 use warplens_ir::Bound;
+use warplens_ir::Reason;
 use warplens_ir::{BinaryOp, Expr, ExprKind};
 use warplens_ir::{Site, Type};
 
@@ -135,7 +136,7 @@ impl Lowering<'_> {
             }
         }
         let Some(mut all) = all else {
-            return self.opaque(site, "parameter pack", Vec::new());
+            return self.opaque(site, Reason::ParameterPack, Vec::new());
         };
         let from_left = left.is_none() || (first.is_some() && first == left);
         if let Some(first) = first {
@@ -147,7 +148,7 @@ impl Lowering<'_> {
             return super::split::list(&ty, all, site);
         }
         let Some(operator) = fold.and_then(FoldExpression::op) else {
-            return self.opaque(site, "parameter pack", all);
+            return self.opaque(site, Reason::ParameterPack, all);
         };
         let op = binary_op(operator);
         if all.is_empty() {
@@ -175,7 +176,7 @@ impl Lowering<'_> {
         };
         match joined {
             Some(joined) => joined,
-            None => self.opaque(site, "parameter pack", Vec::new()),
+            None => self.opaque(site, Reason::ParameterPack, Vec::new()),
         }
     }
 }

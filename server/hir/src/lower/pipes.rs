@@ -1,8 +1,9 @@
-//! OpenCL's pipes: a packet read or written is an access of which nobody can say where it goes; reserving,
+//! OpenCL's pipes: a packet read or written is an access whose address is unknown; reserving,
 //! committing and asking are calls of the runtime.
 
 use super::Lowering;
-use super::inline::after;
+use super::construct::after;
+use super::construct::asked;
 use super::split::{deref, list};
 use warplens_ir::functions::Function;
 use warplens_ir::{Expr, ExprKind, Stmt, StmtKind};
@@ -78,14 +79,5 @@ impl Lowering<'_> {
             }
             _ => None,
         }
-    }
-}
-
-/// What only the runtime answers, one answer for each thread.
-pub(super) fn asked(operands: Vec<Expr>, ty: Type, site: Site) -> Expr {
-    Expr {
-        kind: ExprKind::Call(Function::Runtime, operands),
-        ty,
-        site,
     }
 }

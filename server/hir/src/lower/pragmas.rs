@@ -88,7 +88,7 @@ fn pragmas_and_body(body: Node<'_>) -> Option<Vec<Node<'_>>> {
     let mut at = body;
     while at.next_named_sibling().is_none() {
         at = at.parent()?;
-        // What stands around a block follows the block.
+        // What is around a block follows the block.
         if at.kind() == Kind::CompoundStatement {
             return None;
         }

@@ -3,56 +3,13 @@
 //! What a deeper call does, it does with other arguments: at the place of the call the parameters take values
 //! that are not known, and the body runs again.
 
-use warplens_syntax::{Field, Kind, Node, is_word_part};
+use warplens_syntax::{Field, Kind, Node};
 
-use super::inline::Candidate;
+use super::candidate::Candidate;
 use super::{Frame, Lowering, Named, Result, Source, parts, text_of};
 use crate::outline::function_declarator;
-use warplens_ir::{Expr, ExprKind, LoopKind, Opaque, Stmt, StmtKind};
+use warplens_ir::{Expr, ExprKind, Opaque};
 use warplens_ir::{Site, Type};
-
-/// True where a function's body names the function with something behind it that may be a call.
-pub(super) fn calls_itself(function: Node, source: Source) -> bool {
-    let name = function_declarator(function)
-        .and_then(|declarator| declarator.field(Field::Declarator))
-        .map(|name| text_of(name, source))
-        .and_then(|name| name.split('<').next())
-        .and_then(|name| name.rsplit("::").next())
-        .map_or("", str::trim);
-    let Some(body) = function.field(Field::Body) else {
-        return false;
-    };
-    if name.is_empty() || name.starts_with("operator") {
-        return false;
-    }
-    let text = text_of(body, source);
-    text.match_indices(name).any(|(at, _)| {
-        !text[..at].ends_with(is_word_part) && {
-            let rest = text[at + name.len()..].trim_start();
-            rest.starts_with(['(', '<'])
-        }
-    })
-}
-
-/// `body`, run so often as nobody knows.
-pub(super) fn repeated(body: Vec<Stmt>, site: Site) -> Vec<Stmt> {
-    let again = Expr {
-        kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
-        ty: Type::INT,
-        site,
-    };
-    vec![Stmt {
-        kind: StmtKind::Loop {
-            kind: LoopKind::Do,
-            init: Vec::new(),
-            condition: Some(again),
-            step: None,
-            body,
-            unroll: None,
-        },
-        site,
-    }]
-}
 
 impl Lowering<'_> {
     /// The call of a function inside itself; `None` where an argument cannot be followed.

@@ -2,13 +2,14 @@
 //!
 //! Putting a function in place of each of its calls multiplies: a hash that is called thirty times, each time
 //! through helpers of a thousand lines, is more than anybody waits for. Where a function takes numbers and
-//! pointers into arrays and structures of the calling thread alone, its body says the same whoever calls it: it is
+//! pointers into arrays and structures of the calling thread alone, its body says the same for every call: it is
 //! lowered with its parameters as variables, and a call only names it.
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::inline::{Candidate, parameter_nodes, returns_reference};
-use super::types::space_of;
+use super::candidate::Candidate;
+use super::forms::space_of;
+use super::forms::{parameter_nodes, returns_reference};
 use super::{Call, Frame, Lowering, Named, Result, Scope, Source, child_of_kind};
 use crate::definition::Definition;
 use warplens_ir::{AddressSpace, Site, Type};
@@ -92,7 +93,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// True for the address of a structure that is the thread's own and whose fields nobody follows.
+    /// True for the address of a structure that is the thread's own and whose fields are not followed.
     fn is_private_structure(&self, argument: &Expr) -> bool {
         match &argument.kind {
             ExprKind::Var(id) => self.private_pointers.contains(id),
@@ -149,7 +150,7 @@ impl Lowering<'_> {
         site: Site,
     ) -> Option<RoutineId> {
         let call = Call {
-            // Whoever calls: only the line of the kernel is one call's.
+            // For every caller: only the line of the kernel is one call's.
             site: Site { callee: 0, ..site },
             function: definition.hash,
             base_line: definition.text.place(definition.range.clone()).line,
@@ -189,7 +190,7 @@ impl Lowering<'_> {
         if !fits {
             return None;
         }
-        // Whoever has a structure's address hides what its fields hold: no price for a few lines.
+        // A copy of a structure's address hides what its fields hold: no price for a few lines.
         let short = definition.range.len() < LEAST_WITH_STRUCTURES;
         let structure =
             |ty: &Type| matches!(ty, Type::Pointer(to, _) if matches!(**to, Type::Struct(_)));

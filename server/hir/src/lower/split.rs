@@ -213,7 +213,7 @@ impl Lowering<'_> {
         list(&value.ty, parts.collect(), value.site)
     }
 
-    /// What the variable holds is not known any more: somebody has its address.
+    /// What the variable holds is not known any more: its address was taken.
     pub(super) fn escape(&mut self, id: VarId) {
         self.vars[id.0 as usize].escapes = true;
         if let Some(leaves) = self.split.get(&id) {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::classes::has_word;
 use super::constants::constant;
-use super::expressions::{element, operation};
+use super::construct::{element, operation};
+use super::forms::has_word;
+use super::forms::space_of;
+use super::shapes::{ends_here, is_place};
 use super::split::{address_of, deref, list};
-use super::types::space_of;
 use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
 };
+use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{
-    BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId, any_in_iteration,
-};
+use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
 
 impl Lowering<'_> {
     /// A block, or one statement where a block may stand.
@@ -75,7 +75,7 @@ impl Lowering<'_> {
     pub(super) fn statement(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         if self.expressions > MOST_EXPRESSIONS || self.depth > super::DEEPEST {
             let site = self.site(node, source);
-            let lost = self.unknown_statement(site, "expands to too much");
+            let lost = self.unknown_statement(site, Reason::TooMuch);
             out.push(lost);
             return;
         }
@@ -102,7 +102,7 @@ impl Lowering<'_> {
                     }
                 }
             }
-            Kind::Error => self.lose_statement(node, source, "syntax error", out),
+            Kind::Error => self.lose_statement(node, source, Reason::SyntaxError, out),
             Kind::CompoundStatement => {
                 let body = self.block(node, source);
                 let site = self.site(node, source);
@@ -155,7 +155,7 @@ impl Lowering<'_> {
                     site,
                 });
             }
-            _ => self.lose_statement(node, source, "statement not understood", out),
+            _ => self.lose_statement(node, source, Reason::Statement, out),
         }
     }
 
@@ -163,7 +163,7 @@ impl Lowering<'_> {
         &mut self,
         node: Node,
         source: Source,
-        reason: &str,
+        reason: Reason,
         out: &mut Vec<Stmt>,
     ) {
         let site = self.site(node, source);
@@ -176,7 +176,7 @@ impl Lowering<'_> {
             return;
         };
         if is_broken(inner, source) {
-            self.lose_statement(node, source, "syntax error", out);
+            self.lose_statement(node, source, Reason::SyntaxError, out);
             // What can be read of it still counts.
             if inner.kind() == Kind::Error {
                 return;
@@ -279,7 +279,7 @@ impl Lowering<'_> {
         let condition = node.field(Field::Condition);
         let Some(condition) = self.condition(condition, source, out) else {
             self.frame().scopes.pop();
-            self.lose_statement(node, source, "condition not understood", out);
+            self.lose_statement(node, source, Reason::Condition, out);
             return;
         };
         let consequence = node.field(Field::Consequence);
@@ -409,7 +409,7 @@ impl Lowering<'_> {
             .unwrap_or_default();
         self.frame().scopes.pop();
         if broken {
-            self.lost(site, "loop condition not understood");
+            self.lost(site, Reason::LoopCondition);
         }
         let kind = if node.kind() == Kind::DoStatement {
             LoopKind::Do
@@ -439,7 +439,7 @@ impl Lowering<'_> {
             node.field(Field::Right),
             node.field(Field::Body),
         ) else {
-            self.lose_statement(node, source, "range-based for", out);
+            self.lose_statement(node, source, Reason::RangeLoop, out);
             return;
         };
         let listed = range.kind() == Kind::InitializerList;
@@ -460,7 +460,7 @@ impl Lowering<'_> {
         };
         let (Type::Array(of, Some(extent)), true) = (range.ty.clone(), listed || is_place(&range))
         else {
-            self.lose_statement(node, source, "range-based for", out);
+            self.lose_statement(node, source, Reason::RangeLoop, out);
             return;
         };
         self.frame().scopes.push(super::Scope::new());
@@ -527,7 +527,7 @@ impl Lowering<'_> {
 
     fn declaration(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         if is_broken(node, source) {
-            self.lose_statement(node, source, "syntax error", out);
+            self.lose_statement(node, source, Reason::SyntaxError, out);
         }
         let Some(type_node) = node.field(Field::Type) else {
             return;
@@ -551,7 +551,7 @@ impl Lowering<'_> {
             // `T x(a, b)` may read as the declaration of a function.
             let prototype = Some(declarator).filter(|declarator| {
                 declarator.kind() == Kind::FunctionDeclarator
-                    && !super::pointers::points_to_function(*declarator)
+                    && !super::forms::points_to_function(*declarator)
             });
             let inner = prototype
                 .and_then(|prototype| prototype.field(Field::Declarator))
@@ -566,7 +566,7 @@ impl Lowering<'_> {
             // A local array in OpenCL; a pointer to local memory is not one, but `T *__local p` lies there.
             let local_array = match ty {
                 Type::Pointer(..) => {
-                    super::types::pointer_space(inner, source) == Some(AddressSpace::Shared)
+                    super::forms::pointer_space(inner, source) == Some(AddressSpace::Shared)
                 }
                 _ => space == Some(AddressSpace::Shared),
             };
@@ -791,7 +791,7 @@ impl Lowering<'_> {
         {
             return false;
         }
-        // What stands in front must be a type.
+        // What is in front must be a type.
         let fragment = warplens_syntax::Expanded::fragment(
             &format!("using w = {};", &text[..=close]),
             self.unit.language,
@@ -872,7 +872,7 @@ impl Lowering<'_> {
         };
         let value = node.field(Field::Value);
         let (Some(names), Some(value)) = (names, value) else {
-            self.lose_statement(node, source, "structured binding", out);
+            self.lose_statement(node, source, Reason::StructuredBinding, out);
             return;
         };
         let value = self.expr(value, source);
@@ -886,7 +886,7 @@ impl Lowering<'_> {
             .map(|name| text_of(name, source).to_owned())
             .collect();
         if names.len() > fields.len() {
-            self.lose_statement(node, source, "structured binding", out);
+            self.lose_statement(node, source, Reason::StructuredBinding, out);
             return;
         }
         let id = self.temporary("binding", value.ty.clone(), site);
@@ -987,31 +987,4 @@ fn is_broken(node: Node, source: Source) -> bool {
         open.extend(node.children().filter(Node::has_error));
     }
     false
-}
-
-/// True for an expression that names a place.
-pub(super) fn is_place(expression: &Expr) -> bool {
-    match &expression.kind {
-        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) => true,
-        ExprKind::Field(base, _) => is_place(base),
-        _ => false,
-    }
-}
-
-/// True where control does not run on past the statements.
-pub(super) fn ends_here(statements: &[Stmt]) -> bool {
-    statements.last().is_some_and(|last| match &last.kind {
-        StmtKind::Break | StmtKind::Return(_) | StmtKind::Continue => true,
-        StmtKind::Unknown(_) => super::jumps::is_jump(last),
-        _ => last.ends_with(ends_here),
-    })
-}
-
-/// A `break` that would leave a loop around the statements.
-pub(super) fn leaves_early(statements: &[Stmt]) -> bool {
-    any_in_iteration(statements, &mut |one| one.kind == StmtKind::Break)
-}
-
-pub(super) fn continues(statements: &[Stmt]) -> bool {
-    any_in_iteration(statements, &mut |one| one.kind == StmtKind::Continue)
 }

@@ -2,9 +2,10 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::expressions::operation;
-use super::statements::ends_here;
+use super::construct::operation;
+use super::shapes::ends_here;
 use super::{Lowering, Source, parts};
+use warplens_ir::Reason;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Runs, Stmt, StmtKind, Storage};
 use warplens_ir::{Site, Type};
 
@@ -29,7 +30,7 @@ impl Lowering<'_> {
         let value = self.condition(node.field(Field::Condition), source, out);
         let (Some(value), Some(body)) = (value, node.field(Field::Body)) else {
             self.frame().scopes.pop();
-            self.lose_statement(node, source, "switch not understood", out);
+            self.lose_statement(node, source, Reason::Switch, out);
             return;
         };
         let value = self.held(value, out);

@@ -2,68 +2,14 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::traits::library_arguments;
+use super::forms::{Parameter, parameters, templated};
+use super::instances::{is_open, spell_instance};
+use super::library::library_arguments;
 use super::{Lowering, Source, library, parts, text_of};
 use crate::definition::Definition;
 use crate::types::class_of;
-use warplens_ir::spell_type;
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, Type};
-
-/// One parameter of a template.
-pub(super) struct Parameter<'t> {
-    pub(super) name: String,
-    pub(super) is_type: bool,
-    pub(super) pack: bool,
-    pub(super) default: Option<Node<'t>>,
-}
-
-pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Parameter<'t>> {
-    let Some(list) = template.field(Field::Parameters) else {
-        return Vec::new();
-    };
-    parts(list)
-        .into_iter()
-        .map(|param| {
-            let kind = param.kind();
-            let is_type = kind.is_type_parameter();
-            let name = param
-                .field(Field::Name)
-                .or_else(|| param.field(Field::Declarator).map(innermost))
-                .or_else(|| {
-                    parts(param).into_iter().rfind(|part| {
-                        matches!(part.kind(), Kind::TypeIdentifier | Kind::Identifier)
-                    })
-                })
-                .map_or("", |name| text_of(name, source));
-            Parameter {
-                name: name.trim_start_matches(['.', ' ', '&', '*']).to_owned(),
-                is_type,
-                pack: kind.is_variadic() || name.starts_with("..."),
-                default: param
-                    .field(Field::DefaultValue)
-                    .or_else(|| param.field(Field::DefaultType)),
-            }
-        })
-        .collect()
-}
-
-/// The name in a declarator: `(*f)(int)` declares `f`.
-pub(super) fn innermost(declarator: Node<'_>) -> Node<'_> {
-    let mut at = declarator;
-    while at.kind() != Kind::Identifier {
-        let inner = at.field(Field::Declarator).or_else(|| {
-            parts(at)
-                .into_iter()
-                .find(|part| part.kind() != Kind::TypeQualifier)
-        });
-        match inner {
-            Some(inner) => at = inner,
-            None => break,
-        }
-    }
-    at
-}
 
 impl Lowering<'_> {
     /// What the arguments of a template stand for.
@@ -149,7 +95,7 @@ impl Lowering<'_> {
         if let Some(bound) = self.named_argument(text) {
             return Some(bound);
         }
-        // `Op<T>` where a type stands among values.
+        // `Op<T>` where a type is among values.
         match argument.kind() {
             Kind::TemplateFunction | Kind::QualifiedIdentifier | Kind::CallExpression => None,
             _ => self.type_named(text).map(Bound::Type),
@@ -604,30 +550,6 @@ impl Lowering<'_> {
     }
 }
 
-/// The class or alias of a template, and its name.
-pub(super) fn templated(template: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
-    let inner = parts(template).into_iter().rfind(|part| {
-        matches!(
-            part.kind(),
-            Kind::StructSpecifier
-                | Kind::ClassSpecifier
-                | Kind::UnionSpecifier
-                | Kind::AliasDeclaration
-                | Kind::Declaration
-        )
-    })?;
-    let inner = match inner.kind() {
-        Kind::Declaration => inner.field(Field::Type)?,
-        _ => inner,
-    };
-    Some((inner, inner.field(Field::Name)?))
-}
-
-pub(super) fn spell_instance(name: &str, arguments: &[Bound]) -> String {
-    let arguments: Vec<String> = arguments.iter().map(spell).collect();
-    format!("{name}<{}>", arguments.join(", "))
-}
-
 fn bind(bindings: &mut Bindings, name: &str, bound: Bound) {
     // A type that was not read binds nothing.
     if matches!(&bound, Bound::Type(ty) if is_open(ty)) {
@@ -635,24 +557,5 @@ fn bind(bindings: &mut Bindings, name: &str, bound: Bound) {
     }
     if !bindings.iter().any(|(of, _)| of == name) {
         bindings.push((name.to_owned(), bound));
-    }
-}
-
-/// True where a type, or what it points to, is not known.
-pub(super) fn is_open(ty: &Type) -> bool {
-    match ty {
-        Type::Unknown(_) => true,
-        Type::Pointer(inner, _) | Type::Array(inner, _) => is_open(inner),
-        _ => false,
-    }
-}
-
-/// A template argument as text, to tell instances apart.
-pub(super) fn spell(bound: &Bound) -> String {
-    match bound {
-        Bound::Type(ty) => spell_type(ty),
-        Bound::Value(value) => value.to_string(),
-        Bound::Template(name) => name.clone(),
-        Bound::Pack(all) => all.iter().map(spell).collect::<Vec<_>>().join(", "),
     }
 }

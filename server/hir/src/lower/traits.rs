@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::templates::is_open;
+use super::instances::is_open;
 use super::{Lowering, library};
 use crate::types::class_of;
 use warplens_ir::spell_type;
@@ -130,7 +130,7 @@ impl Lowering<'_> {
                             ty: Type::SIZE,
                             site,
                         };
-                        Some(super::expressions::element(tuple.clone(), index, site))
+                        Some(super::construct::element(tuple.clone(), index, site))
                     }
                     _ => None,
                 }
@@ -208,16 +208,4 @@ fn derives(derived: &Struct, base: &Struct, depth: u32) -> bool {
             Type::Struct(of) => **of == *base || derives(of, base, depth + 1),
             _ => false,
         })
-}
-
-/// Fields by the arguments of a library's template: `tuple<int, float>`.
-pub(super) fn library_arguments(structure: &Struct, name: &str) -> Option<Vec<Bound>> {
-    let spelled = structure.name.split('<').next()?;
-    (structure.class.is_none() && spelled == name).then(|| {
-        structure
-            .fields
-            .iter()
-            .map(|field| Bound::Type(field.ty.clone()))
-            .collect()
-    })
 }

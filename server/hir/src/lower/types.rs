@@ -5,6 +5,7 @@ use std::sync::Arc;
 use warplens_syntax::{Field, Kind, Node, has_word};
 
 use super::constants::{constant, real, rounded};
+use super::forms::space_of;
 use super::{Lowering, Named, Source, library, literals, parts, text_of};
 use crate::unit::{Constant, Found};
 use warplens_ir::Bound;
@@ -242,7 +243,7 @@ impl Lowering<'_> {
                 let ty = Type::Unknown("function".to_owned());
                 match node.field(Field::Declarator) {
                     Some(inner) => {
-                        let function = super::pointers::function_type();
+                        let function = super::function_types::function_type();
                         let found = self.declarator(inner, function.clone(), space, source);
                         // A pointer to a function, unless it is a function.
                         let ty = if found.ty == function { ty } else { found.ty };
@@ -373,7 +374,7 @@ impl Lowering<'_> {
             let declarators: Vec<Node> = node.fields(Field::Declarator).collect();
             for declarator in declarators {
                 if declarator.kind() == Kind::FunctionDeclarator
-                    && !super::pointers::points_to_function(declarator)
+                    && !super::forms::points_to_function(declarator)
                 {
                     // `constexpr int n(a * b);` reads as the declaration of a function.
                     if constant_data
@@ -400,10 +401,10 @@ impl Lowering<'_> {
                     ty = Type::Array(Arc::clone(element), Some(parts(value).len() as u64));
                 }
                 if let Some(value) = value
-                    && super::pointers::holds_functions(&ty)
+                    && super::function_types::holds_functions(&ty)
                 {
                     let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
-                    if let Some(known) = super::pointers::refined(&ty, &[read]) {
+                    if let Some(known) = super::function_types::refined(&ty, &[read]) {
                         ty = known;
                     }
                 }
@@ -446,7 +447,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// A name that stands for a number from here on.
+    /// A name that is a number from here on.
     pub(super) fn bind_constant(&mut self, name: &str, value: i64, ty: Type) {
         self.bind_number(name, warplens_ir::ExprKind::Int(value), ty);
     }
@@ -459,36 +460,4 @@ impl Lowering<'_> {
         };
         self.bind(name, Named::Alias(Box::new(expression)));
     }
-}
-
-/// The address space that a declaration names in OpenCL: by nodes of the grammar, or by blanked words.
-pub(super) fn space_of(node: Node, source: Source) -> Option<AddressSpace> {
-    for child in node.children() {
-        if child.kind() == Kind::AddressSpaceQualifier {
-            return match text_of(child, source).trim_matches('_') {
-                "global" => Some(AddressSpace::Global),
-                "local" => Some(AddressSpace::Shared),
-                "constant" => Some(AddressSpace::Constant),
-                "private" => Some(AddressSpace::Private),
-                _ => None,
-            };
-        }
-    }
-    None
-}
-
-/// The address space that a pointer lies in itself: `T *__local p`.
-pub(super) fn pointer_space(declarator: Node, source: Source) -> Option<AddressSpace> {
-    let mut found = None;
-    let mut node = Some(declarator);
-    while let Some(at) = node {
-        if at.kind() == Kind::PointerDeclarator {
-            found = space_of(at, source)
-                .or_else(|| at.children().find_map(|child| space_of(child, source)));
-        }
-        node = at
-            .field(Field::Declarator)
-            .filter(|inner| matches!(inner.kind(), Kind::PointerDeclarator | Kind::InitDeclarator));
-    }
-    found
 }

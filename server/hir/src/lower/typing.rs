@@ -3,9 +3,9 @@
 use warplens_ir::{Expr, ExprKind, Function, MathClass, Opaque, Site, Type, known_function};
 use warplens_syntax::BinaryOperator;
 
-use super::calls::known_call;
-use super::constants::binary_op;
-use super::expressions::operation;
+use super::construct::binary_op;
+use super::construct::known_call;
+use super::construct::operation;
 use super::literals;
 
 /// Something of a type.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use warplens_syntax::{Field, Kind, is_word_part};
 
-use super::inline::Candidate;
+use super::candidate::Candidate;
 use super::split::{address_of, deref};
 use super::{Lowering, parts};
 use crate::definition::Definition;
@@ -79,7 +79,7 @@ impl Lowering<'_> {
             return Some(if before.is_empty() {
                 whole
             } else {
-                super::inline::after(before, whole)
+                super::construct::after(before, whole)
             });
         }
         self.method_call(object, name, &[], arguments, site)

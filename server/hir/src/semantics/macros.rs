@@ -8,11 +8,11 @@ use super::Semantics;
 /// `#define name(parameters) body`.
 struct Define<'t> {
     name: &'t str,
-    /// What stands between the parentheses; nothing for a macro that is no function.
+    /// The text between the parentheses; nothing for a macro that is no function.
     parameters: Option<&'t str>,
     /// To the end of the line, continued lines among it.
     body: &'t str,
-    /// Where `define` stands.
+    /// Where `define` is.
     at: usize,
 }
 

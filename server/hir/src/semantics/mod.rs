@@ -16,7 +16,7 @@ use warplens_syntax::{Document, Field, Kind, Language, Node};
 
 use crate::outline::function_declarator;
 pub use launches::{Launch, Launches};
-pub use names::{Declaration, Hands, declared_name, is_address, is_assigned};
+pub use names::{Declaration, ElementUse, declared_name, is_address, is_assigned};
 
 /// A text as its user wrote it, with what its nodes mean. A copy is a reference.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ impl<'t> Semantics<'t> {
         Some(node)
     }
 
-    /// What stands at the top level, namespaces, linkage blocks, templates and conditionals looked through.
+    /// What is at the top level, namespaces, linkage blocks, templates and conditionals looked through.
     pub fn top_level(self) -> Vec<Node<'t>> {
         let mut found = Vec::new();
         let mut waiting = vec![self.root];

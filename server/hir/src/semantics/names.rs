@@ -126,7 +126,7 @@ fn declarations_of<'t>(node: Node<'t>, scope: Node<'t>) -> Vec<Declaration<'t>> 
 }
 
 impl<'t> Semantics<'t> {
-    /// The declaration that a name means where it stands: the innermost before it. Names that functions, types and other
+    /// The declaration that a name means where it is: the innermost before it. Names that functions, types and other
     /// files declare have none.
     pub fn declaration(self, name: Node<'t>) -> Option<Declaration<'t>> {
         let word = self.text(name);
@@ -208,13 +208,13 @@ impl<'t> Semantics<'t> {
             let captured = used
                 .parent()
                 .is_some_and(|parent| parent.kind() == Kind::LambdaCaptureSpecifier);
-            captured || is_assigned(used) || self.hands(used) == Hands::Address
+            captured || is_assigned(used) || self.hands(used) == ElementUse::Address
         })
     }
 
     /// Whether an element's address leaves the expression. An atomic's address is its own business; a call to a
     /// function that takes references, or that may be a macro, is not understood and counts as an address.
-    pub fn hands(self, element: Node) -> Hands {
+    pub fn hands(self, element: Node) -> ElementUse {
         let mut child = element;
         let mut addressed = false;
         while let Some(parent) = child.parent() {
@@ -225,7 +225,7 @@ impl<'t> Semantics<'t> {
                     if !addressed && parent.field(Field::Argument) == Some(child) => {}
                 Kind::PointerExpression => {
                     if addressed || !is_address(parent) {
-                        return Hands::Address;
+                        return ElementUse::Address;
                     }
                     addressed = true;
                 }
@@ -234,33 +234,35 @@ impl<'t> Semantics<'t> {
                     let reference = parent
                         .field(Field::Declarator)
                         .is_some_and(|declarator| declarator.kind() == Kind::ReferenceDeclarator);
-                    return Hands::address_if(addressed || reference);
+                    return ElementUse::address_if(addressed || reference);
                 }
-                _ => return Hands::address_if(addressed),
+                _ => return ElementUse::address_if(addressed),
             }
             child = parent;
         }
-        Hands::Address
+        ElementUse::Address
     }
 
     /// What a call does with an argument.
-    fn handed(self, list: Node, argument: Node, addressed: bool) -> Hands {
+    fn handed(self, list: Node, argument: Node, addressed: bool) -> ElementUse {
         let Some(callee) = list
             .parent()
             .and_then(CallExpression::cast)
             .and_then(CallExpression::function)
         else {
-            return Hands::Address;
+            return ElementUse::Address;
         };
         let name = self.text(callee);
         match known_function(name, self.is_opencl()) {
-            Some(Function::Atomic(..)) if children(list).first() == Some(&argument) => Hands::Value,
-            _ if addressed => Hands::Address,
-            Some(_) => Hands::Value,
-            None if callee.kind() == Kind::PrimitiveType => Hands::Value,
+            Some(Function::Atomic(..)) if children(list).first() == Some(&argument) => {
+                ElementUse::Value
+            }
+            _ if addressed => ElementUse::Address,
+            Some(_) => ElementUse::Value,
+            None if callee.kind() == Kind::PrimitiveType => ElementUse::Value,
             None => {
                 let position = children(list).iter().position(|one| *one == argument);
-                Hands::address_if(!self.takes_value(name, position.unwrap_or(0)))
+                ElementUse::address_if(!self.takes_value(name, position.unwrap_or(0)))
             }
         }
     }
@@ -276,18 +278,22 @@ impl<'t> Semantics<'t> {
     }
 }
 
-/// How an element is used, where it stands as an argument of a call or behind `&`.
+/// How an element is used, where it is an argument of a call or behind `&`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hands {
+pub enum ElementUse {
     /// Only its value leaves.
     Value,
     /// Its address or a reference to it leaves: who gets that may reach its neighbours.
     Address,
 }
 
-impl Hands {
-    fn address_if(leaves: bool) -> Hands {
-        if leaves { Hands::Address } else { Hands::Value }
+impl ElementUse {
+    fn address_if(leaves: bool) -> ElementUse {
+        if leaves {
+            ElementUse::Address
+        } else {
+            ElementUse::Value
+        }
     }
 }
 

@@ -258,7 +258,7 @@ impl<'t> Semantics<'t> {
             })
     }
 
-    /// The number that a literal is, or a macro that stands for one.
+    /// The number that a literal is, or a macro that expands to one.
     pub fn number(self, node: Node) -> Option<i64> {
         let node = bare(node);
         match node.kind() {

@@ -5,6 +5,7 @@ mod own;
 mod page;
 mod plot;
 mod predict;
+mod row;
 mod score;
 mod set;
 mod speedups;
@@ -21,8 +22,8 @@ use warplens_machine::Profiles;
 use warplens_models::ModelId;
 
 use predict::Subject;
+use row::Row;
 use set::Set;
-use table::Row;
 use xtask::repository;
 
 /// Hold predicted times and counters against measured ones: docs/accuracy.md

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use warplens_tuning::{Configuration, Extents};
 
-use super::table::{Row, Table};
+use super::row::{Row, Table};
 
 /// ncu's names, and what tables of measured times call the same; the factor makes sectors of bytes.
 const COUNTERS: [(&str, &str, f64); 8] = [

@@ -16,7 +16,7 @@ use warplens_models::{Estimate, ModelId, ModelInput, Question};
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
 
-use super::table::{Row, Table};
+use super::row::{Row, Table};
 
 /// Stack of a thread that analyses source.
 const STACK: usize = 64 << 20;

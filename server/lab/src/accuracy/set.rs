@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use warplens_machine::Profiles;
 
 use super::predict::{Counter, Predicted, mechanisms, profile, warps_per_block};
+use super::row::Row;
 use super::score::{self, Errors};
 use super::speedups::{self, Pair};
-use super::table::Row;
 
 /// What a table asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::description::{Change, described};
 use super::predict::Predicted;
+use super::row::Row;
 use super::score;
-use super::table::Row;
 
 /// Below such a measured difference, up or down, the repeatability of the measurements decides which is faster.
 const TOLD: f64 = 0.05;

@@ -159,7 +159,7 @@ impl Case {
             }
         }
         let mut page = format!(
-            "\"File Path\",\"/home/somebody/{}.cu\"\n\"Function Name\",\"{kernel}\"\n\"Line No\",\"Source\",\"Address\",\
+            "\"File Path\",\"/home/user/{}.cu\"\n\"Function Name\",\"{kernel}\"\n\"Line No\",\"Source\",\"Address\",\
              \"Source\",\"Instructions Executed\",\"L1 Wavefronts Shared\",\"L2 Theoretical Sectors Global\"\n",
             self.program
         );

@@ -164,7 +164,7 @@ mod tests {
             \"Line No\",\"Source\",\"Address\",\"Source\",\"Instructions Executed\",\"L2 Theoretical Sectors Global\"\n\
             \"5\",\"elsewhere();\",\"\",\"\",\"9\",\"9\"\n\
             \"\",\"\",\"0x10\",\"LDG.E R1, [R2]\",\"9\",\"9\"\n\
-            \"File Path\",\"/home/somebody/k.cu\"\n\"Function Name\",\"f(int *, int)\"\n\
+            \"File Path\",\"/home/user/k.cu\"\n\"Function Name\",\"f(int *, int)\"\n\
             \"Line No\",\"Source\",\"Address\",\"Source\",\"Instructions Executed\",\"L2 Theoretical Sectors Global\"\n\
             \"7\",\"a[i] = b[\"\"k\"\"];\",\"\",\"\",\"1,064\",\"256\"\n\
             \"\",\"\",\"0x20\",\"  LDG.E R2, [R4.64]\",\"1,064\",\"256\"\n\

@@ -3,12 +3,12 @@
 //! ```toml
 //! [[allow]]
 //! path = "estimate.*.estimates.*.what"  # the command, then the place without indices
-//! old = "*hangs on*"                    # if not any value
+//! old = "*relies on*"                    # if not any value
 //! new = "*depends on*"
 //! reason = "the wording of the guide"
 //! ```
 //!
-//! `*` stands for any characters, none as well. A value is matched as its JSON text; `nothing` where there is none.
+//! `*` is any characters, none as well. A value is matched as its JSON text; `nothing` where there is none.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn an_entry_explains_what_its_patterns_match() {
         let allowed = Allowed::parse(
-            "[[allow]]\npath = \"check.*.message\"\nold = \"*hangs on*\"\nreason = \"wording\"\n",
+            "[[allow]]\npath = \"check.*.message\"\nold = \"*relies on*\"\nreason = \"wording\"\n",
         )
         .unwrap();
         let of = |old: &str| Difference {
@@ -145,12 +145,12 @@ mod tests {
         };
         let path = "check.diagnostics[].message";
         assert_eq!(
-            allowed.explain(path, &of("it hangs on data")),
+            allowed.explain(path, &of("it relies on data")),
             Some("wording")
         );
         assert_eq!(allowed.explain(path, &of("other")), None);
         assert_eq!(
-            allowed.explain("check.stats", &of("it hangs on data")),
+            allowed.explain("check.stats", &of("it relies on data")),
             None
         );
         let reasons = allowed.reasons(std::iter::empty());

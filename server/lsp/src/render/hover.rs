@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use warplens_db::PlacedKernel;
 use warplens_facts::facts::{
-    Access, Branch, BranchKind, Carried, Certainty, FirstUse, Op, Pattern, Space, Uniformity,
+    Access, Branch, BranchKind, Certainty, FirstUse, LoopCarried, Op, Pattern, Space, Uniformity,
 };
 use warplens_models::ExecutedAccess;
 use warplens_report::figure::{counted, maybe, number, percent};
@@ -220,7 +220,7 @@ fn first_use(at: FirstUse) -> String {
 }
 
 /// What each iteration of a loop waits for: `1 fma` through `sum`.
-fn carried(carried: &Carried) -> String {
+fn carried(carried: &LoopCarried) -> String {
     let links: Vec<String> = carried
         .chain
         .links()
@@ -234,7 +234,7 @@ fn carried(carried: &Carried) -> String {
 }
 
 /// `runs`: how often a loop's body runs over the launch, in the parameters.
-fn branch_note(branch: &Branch, runs: Option<&str>, chain: Option<&Carried>) -> String {
+fn branch_note(branch: &Branch, runs: Option<&str>, chain: Option<&LoopCarried>) -> String {
     let runs = runs.map(|runs| format!("runs {} times in all threads", code(runs, LONGEST)));
     let parts: Vec<String> = runs
         .into_iter()
@@ -439,7 +439,7 @@ mod tests {
             note.contains(", needed 3 operations later, assumed"),
             "{note}"
         );
-        let mut chain = Carried {
+        let mut chain = LoopCarried {
             site: branch(None).site,
             through: "sum".to_owned(),
             chain: Chain::default(),

@@ -161,7 +161,7 @@ impl<'p> Machine<'p> {
         self.row_cycles(request.passes)
     }
 
-    /// Cycles of the bank array for so many passes.
+    /// Cycles of the bank array for this many passes.
     fn row_cycles(&self, passes: f64) -> f64 {
         let row = f64::from(self.profile.bank_rule.banks) * 4.0;
         passes * row / self.profile.shared_bandwidth_b_clk
@@ -238,7 +238,7 @@ impl<'p> Machine<'p> {
     }
 }
 
-/// How likely it is that one of so many comes from where this part of all does.
+/// How likely it is that one of this many comes from where this part of all does.
 fn slowest(part: f64, together: f64) -> f64 {
     1.0 - (1.0 - part.clamp(0.0, 1.0)).powf(together)
 }

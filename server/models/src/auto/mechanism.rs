@@ -14,7 +14,7 @@ pub enum Mechanism {
     Bandwidth,
     /// A warp's own chain of dependent operations, for as many rounds as the resident warps need.
     Latency,
-    /// Loads of iterations that are written out wait together.
+    /// Loads of unrolled iterations wait together.
     LoadsTogether,
     /// Blocks run in whole waves; without it the last one takes the part of the time that it fills.
     WholeWaves,

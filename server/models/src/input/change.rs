@@ -34,12 +34,12 @@ pub enum Change {
         /// The part that stays.
         part: f64,
     },
-    /// A load stands in front of the innermost loop around it.
+    /// A load is in front of the innermost loop around it.
     BeforeLoop {
         /// The load.
         access: usize,
     },
-    /// An access stands behind the loop at a line.
+    /// An access is behind the loop at a line.
     BehindLoop {
         /// The access.
         access: usize,
@@ -65,7 +65,7 @@ pub enum Change {
     },
     /// The same of one loop.
     TripCountAt {
-        /// Where it stands: an index into each list of nodes from the outermost, and true but for the other side of a
+        /// Where it is: an index into each list of nodes from the outermost, and true but for the other side of a
         /// branch.
         path: Vec<(usize, bool)>,
         /// By how much.

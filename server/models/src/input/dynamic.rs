@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use warplens_codegen::{Class, CompiledKernel, Executions, Ways};
+use warplens_codegen::{Class, CompiledKernel, Executions, WarpsAtControl};
 use warplens_facts::facts::{Site, SourceFacts};
 
 /// Instructions that the warps of a launch execute, by class. They are an estimate, as the compiled kernel is.
@@ -44,7 +44,7 @@ impl<'a> DynamicCounts<'a> {
         let executions = compiled.executions(&|control| {
             let way = facts.ways.get(control.0 as usize)?.as_ref()?;
             assumed.set(assumed.get() || !way.exact);
-            Some(Ways {
+            Some(WarpsAtControl {
                 reached: way.reached,
                 taken: way.taken,
                 other: way.other,

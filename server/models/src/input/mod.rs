@@ -2,7 +2,7 @@
 //!
 //! In go the facts of the source, the compiled kernel, the GPU and what a block takes of an SM; none of them changes.
 //! Out comes a [`ModelInput`]: what the warps of the launch execute, as values of its own ([`ExecutedFlow`],
-//! [`ExecutedAccess`]), and the occupancy. Where the compiled kernel cannot be followed, the source's own flow stands for it.
+//! [`ExecutedAccess`]), and the occupancy. Where the compiled kernel cannot be followed, the source's own flow takes its place.
 //! A what-if is a [`Change`]: it makes another input and leaves the one that it starts from as it is.
 
 mod change;

@@ -214,7 +214,7 @@ fn within(flow: &mut [Node], head: u32, visit: &mut dyn FnMut(&Mix, &mut f64, u3
     }
 }
 
-/// The change, spread over the stretches of each line as its instructions are. What stands on a line without a stretch
+/// The change, spread over the stretches of each line as its instructions are. What is on a line without a stretch
 /// of its own is among those of all lines.
 pub(super) fn replace(flow: &mut [Node], before: &Instructions, after: &Instructions) {
     let mut lines: FxHashMap<u32, Mix> = FxHashMap::default();

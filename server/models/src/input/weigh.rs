@@ -14,7 +14,7 @@ use super::executed::{ExecutedAccess, ExecutedFlow, Object, accesses};
 
 impl DynamicCounts<'_> {
     /// What an average warp executes. The flow has the source's shape: what a line became goes to the stretches of that
-    /// line as its operations did, and what stands on no such line to all. What waits for what is the compiled kernel's as
+    /// line as its operations did, and what is on no such line to all. What waits for what is the compiled kernel's as
     /// well: iterations that it writes out wait together.
     pub(super) fn executed(&self, facts: &SourceFacts) -> (ExecutedFlow, Vec<ExecutedAccess>) {
         let mut flow = facts.flow.clone();

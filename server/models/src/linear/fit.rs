@@ -16,7 +16,7 @@ use super::PICOSECONDS;
 /// The version of the JSON that [`read`] takes.
 pub const SCHEMA: &str = "warplens.linear-measurements/1";
 
-/// A column is a sum of others where less than this fraction of its length stands out.
+/// A column is a sum of others where less than this fraction of its length remains.
 const DEPENDENT: f64 = 1e-9;
 
 /// An error smaller than this counts as this in the geometric mean, which no zero would survive.

@@ -32,7 +32,7 @@ pub fn function(question: &Question, counts: &Expressions) -> Option<String> {
         match forms.get(&property) {
             Some(form) if agrees(form.value, count) => {
                 let price = bill.price(property) * clock;
-                if !form.text.contains(char::is_alphabetic) {
+                if form.is_constant() {
                     fixed += price * count;
                 } else if let Some((_, sum)) = terms.iter_mut().find(|term| term.0 == price) {
                     *sum = sum.plus(form)?;

@@ -43,7 +43,7 @@ pub fn properties(question: &Question) -> BTreeMap<Property, f64> {
     totals(&items(&work))
 }
 
-/// What a weight of the profile is, or what the rule gives where nobody fitted it: picoseconds a unit.
+/// What a weight of the profile is, or what the rule gives where it was not fitted: picoseconds a unit.
 ///
 /// # Errors
 ///

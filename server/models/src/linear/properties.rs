@@ -24,7 +24,7 @@ pub(super) struct Item {
     pub count: f64,
     /// Lanes that are switched off in the warps that execute it.
     pub idle: f64,
-    /// The access it stands for, an index into the facts' accesses.
+    /// The access it belongs to, an index into the facts' accesses.
     pub access: Option<usize>,
     /// False where the addresses are not known.
     pub known: bool,

@@ -153,7 +153,7 @@ impl Device<'_> {
         if profile.l2_bytes.is_none() {
             return self.dram(moved);
         }
-        // Its part of what comes from DRAM: the cache keeps the rest for whoever uses it.
+        // Its part of what comes from DRAM: the cache keeps the rest for its next use.
         let own = match reach {
             Reach::Uncoalesced { quarters: 1 } => moved,
             _ => (bytes / reach.utilisation()).min(moved),

@@ -49,7 +49,7 @@ pub(crate) enum Policy {
 pub(crate) struct Limits<'c> {
     /// Steps after which it is cut off.
     pub steps: u64,
-    /// Says that nobody waits for the answer any more; asked every few steps, with how many were made.
+    /// Says that the answer is not needed any more; asked every few steps, with how many were made.
     pub cancelled: &'c dyn Fn(u64) -> bool,
 }
 
@@ -97,7 +97,7 @@ struct Engine<'m> {
     simulated: f64,
 }
 
-/// Runs the resident warps to their end or to the limit. `None` where nobody waits for the answer.
+/// Runs the resident warps to their end or to the limit. `None` where the answer is not needed any more.
 pub(crate) fn run(
     machine: &Machine,
     program: &Program,
@@ -183,7 +183,7 @@ impl Engine<'_> {
         let mut soonest = f64::INFINITY;
         let count = self.schedulers.len();
         let free = self.schedulers.iter().map(|scheduler| scheduler.free);
-        // Nothing issues before this, so whoever can then needs no comparison with those who are asked later.
+        // Nothing issues before this, so a warp that can then needs no comparison with those that are asked later.
         let at_once = free.fold(f64::INFINITY, f64::min).max(self.now);
         // Schedulers come in turn to the units that they share.
         let after = self.last % count + 1;
@@ -196,7 +196,7 @@ impl Engine<'_> {
             let (again, first) = match self.policy {
                 Policy::InTurn => (0..0, last + count),
                 Policy::Oldest => (0..0, own),
-                // The greedy one stands in two places; nobody loses by that.
+                // The greedy one is in two places; no other one loses by that.
                 Policy::Greedy => (last..last + 1, own),
             };
             let behind = (first.min(warps.end)..warps.end).step_by(count);
@@ -406,7 +406,7 @@ impl Engine<'_> {
     }
 }
 
-/// Where a part stands in [`Run::parts`].
+/// Where a part is in [`Run::parts`].
 pub(crate) fn part(part: Bottleneck) -> usize {
     match part {
         Bottleneck::Compute | Bottleneck::Launch => 0,

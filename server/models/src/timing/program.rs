@@ -4,7 +4,7 @@
 //! issues whole instructions, so each warp carries what is left over to the next stretch (error diffusion): over
 //! many stretches a warp issues what the facts say, and no figure depends on chance.
 //!
-//! Facts keep the order of the source; compilers do not. Loops of few known iterations are written out, and in straight
+//! Facts keep the order of the source; compilers do not. Loops of few known iterations are unrolled, and in straight
 //! code loads of device memory go as far ahead of what waits for them as the registers allow ([`hoist`]).
 
 use std::collections::{HashMap, VecDeque};
@@ -49,7 +49,7 @@ pub(crate) enum Step {
         /// Of the instructions the share that wait for one another.
         chain: f64,
         uses: Vec<usize>,
-        /// The line it stands on: accesses of that line wait for its addresses.
+        /// The line it is on: accesses of that line wait for its addresses.
         slot: usize,
         /// Its values go on from those that the line made last: a sum in a loop.
         linked: bool,
@@ -171,19 +171,19 @@ struct Builder<'w> {
     program: Program,
     slots: HashMap<u32, usize>,
     nodes: usize,
-    /// By access, the value that it loaded last, and whether it stands anywhere so far.
+    /// By access, the value that it loaded last, and whether it is anywhere so far.
     values: Vec<usize>,
     seen: Vec<bool>,
     /// Inside a loop that sums up.
     linked: bool,
-    /// Nodes that loops were written out to.
+    /// Nodes that loops were unrolled to.
     written_out: usize,
 }
 
 /// Iterations of a loop that compilers write out.
 const FEW_TRIPS: f64 = 16.0;
 
-/// Most nodes that one loop is written out to, and all loops together.
+/// Most nodes that one loop is unrolled to, and all loops together.
 const MOST_OF_ONE: usize = 512;
 const MOST_WRITTEN_OUT: usize = 4096;
 
@@ -254,7 +254,7 @@ impl Builder<'_> {
         }
     }
 
-    /// True where the next computation needs what the access loads and no other load of shared memory stands in
+    /// True where the next computation needs what the access loads and no other load of shared memory is in
     /// between: an instruction takes one operand from there.
     fn next_reads(&self, behind: &[Node], access: usize) -> bool {
         for node in behind {
@@ -323,7 +323,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// A place for what an access loads: each copy of a loop that is written out has its own.
+    /// A place for what an access loads: each copy of an unrolled loop has its own.
     fn value(&mut self, access: usize) -> usize {
         if self.seen[access] {
             self.values[access] = self.program.values;
@@ -375,7 +375,7 @@ impl Builder<'_> {
     }
 }
 
-/// Nodes of code without barriers, branches and loops of many iterations, loops written out; `None` for other code.
+/// Nodes of code without barriers, branches and loops of many iterations, loops unrolled; `None` for other code.
 fn straight(body: &[Node]) -> Option<usize> {
     let mut nodes: usize = 0;
     for node in body {
@@ -393,7 +393,7 @@ fn straight(body: &[Node]) -> Option<usize> {
 }
 
 /// True where most of the values that an iteration makes go on from those of the one before: one after the other.
-/// Assumed where nobody looked.
+/// Assumed where it was not looked at.
 fn sums_up(facts: &SourceFacts, body: &[Node], line: u32) -> bool {
     let dependence = &facts.dependence;
     let carried = dependence.carried.iter().filter(|it| it.site.line == line);
@@ -462,7 +462,7 @@ fn hoist(work: &Work, steps: &mut [Step]) {
 fn hoist_straight(work: &Work, steps: &mut [Step], room: f64) {
     let accesses = &work.input.accesses;
     let words = |access: usize| f64::from(accesses[access].bytes_per_lane.max(1).div_ceil(4));
-    // Loads that need no other load of this code, and what stands before them that they cannot pass.
+    // Loads that need no other load of this code, and what is before them that they cannot pass.
     let mut made: Vec<usize> = Vec::new();
     let mut written: Vec<usize> = Vec::new();
     let mut free = VecDeque::new();

@@ -171,7 +171,7 @@ impl Progress {
         }
     }
 
-    /// Adds what went on since the mark, which was so many iterations ago, for all iterations that every warp has left
+    /// Adds what went on since the mark, which was this many iterations ago, for all iterations that every warp has left
     /// but the last window's. False where there are none.
     fn skip(
         &mut self,

@@ -1,4 +1,4 @@
-//! One resident warp: where it stands in the program, and what its next instruction waits for.
+//! One resident warp: where it is in the program, and what its next instruction waits for.
 
 use warplens_machine::Pipe;
 

@@ -158,7 +158,7 @@ type Run = (i64, i64);
 /// What each node touches.
 struct Units<'w> {
     work: &'w Work<'w>,
-    /// Of each node the array's number, its unit in bytes and what a line stands for.
+    /// Of each node the array's number, its unit in bytes and the weight of a line.
     nodes: Vec<Option<NodeUnits<'w>>>,
     groups: [u64; 3],
 }

@@ -41,7 +41,7 @@ pub struct Cfg {
 }
 
 impl Cfg {
-    /// The graph of so many blocks with these edges; an edge to a block that there is not is left out.
+    /// The graph of this many blocks with these edges; an edge to a block that there is not is left out.
     ///
     /// `None` where there are no blocks or more than [`MOST_BLOCKS`].
     pub fn new(blocks: usize, edges: &[(usize, usize)]) -> Option<Cfg> {
@@ -96,7 +96,7 @@ impl Cfg {
         &self.loops
     }
 
-    /// The loops that a block stands in, innermost first.
+    /// The loops that a block is in, innermost first.
     pub fn around(&self, block: usize) -> &[usize] {
         &self.around[block]
     }

@@ -3,7 +3,7 @@
 //! Xiebing Wang, Kai Huang, Alois Knoll and Xuehai Qian, "A Hybrid Framework for Fast and Accurate GPU Performance
 //! Estimation through Source-Level Analysis and Trace-Based Simulation", HPCA 2019. Equation, algorithm and table
 //! numbers are the paper's. Each part of it is a file: [`cfg`] and [`search`] (the traces), [`groups`] (equations 1 to
-//! 7), [`operations`] (Table I), [`reuse`] (the caches), [`pipeline`]; equation 8 stands below.
+//! 7), [`operations`] (Table I), [`reuse`] (the caches), [`pipeline`]; equation 8 is below.
 
 mod caches;
 pub mod cfg;
@@ -116,7 +116,7 @@ fn simulate(work: &Work) -> Result<Estimate, String> {
     finish(work, &round, &timing, &weights, &visits, &caches)
 }
 
-/// Where a warp stands among all: first warps of groups before second ones, so that a condition on the thread's number
+/// Where a warp is among all: first warps of groups before second ones, so that a condition on the thread's number
 /// holds for the same warps of each group.
 fn place(warp: usize, warps: usize, warps_per_group: usize) -> f64 {
     let groups = warps.div_ceil(warps_per_group);
@@ -281,7 +281,7 @@ impl Round for Warps<'_> {
     }
 }
 
-/// Executions of each node that one execution in the simulated round stands for: within the outermost loop, and in its
+/// Executions of each node that one execution in the simulated round represents: within the outermost loop, and in its
 /// first and last iteration.
 fn weights(round: &Warps, program: &Program, visits: &[f64]) -> [Vec<f64>; 2] {
     let mut of_trace = vec![0.0; round.traces.distinct.len()];
@@ -298,7 +298,7 @@ fn weights(round: &Warps, program: &Program, visits: &[f64]) -> [Vec<f64>; 2] {
     for (node, &visits) in visits.iter().enumerate() {
         let all = visits * round.warps() as f64;
         let [within, edge] = [sampled[0][node], sampled[1][node]];
-        // What was seen in one of the two only stands for both.
+        // What was seen in one of the two only represents both.
         let part = match (within > 0.0, edge > 0.0) {
             (true, true) => program.edge_part(node),
             (_, seen) => f64::from(u8::from(seen)),

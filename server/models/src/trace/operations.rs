@@ -139,7 +139,7 @@ const L2_RATE: f64 = 32.0;
 const L1_RATE: f64 = 128.0;
 
 impl Memory {
-    /// From the profile, with so many SMs at work and so much of an SM's shared memory in use (bytes). The error is the
+    /// From the profile, with this many SMs at work and this much of an SM's shared memory in use (bytes). The error is the
     /// figure that the profile lacks.
     ///
     /// What L2 and DRAM deliver is shared evenly by the SMs at work, and no SM takes more from DRAM than from L2.

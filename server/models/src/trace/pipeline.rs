@@ -72,7 +72,7 @@ pub trait Round {
     fn values(&self) -> usize;
     /// How many operations there are for cycles to be noted under.
     fn sources(&self) -> usize;
-    /// True where nobody waits for the result any more.
+    /// True where the result is not needed any more.
     fn is_cancelled(&self) -> bool;
 }
 

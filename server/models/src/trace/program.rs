@@ -56,7 +56,7 @@ struct Decision {
 #[derive(Debug)]
 struct Loop {
     trips: f64,
-    /// Iterations and the fraction of warps that have no more than so many; empty where all have the average.
+    /// Iterations and the fraction of warps that have no more than that; empty where all have the average.
     turns: Vec<(f64, f64)>,
     /// Loops around it, innermost first.
     loops: Vec<usize>,
@@ -85,7 +85,7 @@ pub(crate) struct Entry {
     pub split: bool,
     /// What the iterations add to its address, in bytes.
     pub offset: i64,
-    /// Executions that this one stands for, by the iterations left out.
+    /// Executions that this one represents, by the iterations left out.
     pub stands_for: f64,
     /// It belongs to the first or the last iteration of the outermost loop, in which the pipeline fills and drains.
     pub edge: bool,
@@ -100,7 +100,7 @@ pub(crate) struct Program<'f> {
     loops: Vec<Loop>,
     /// Of each node the address, where it is an access and linear.
     addresses: Vec<Option<&'f LinearAddress>>,
-    /// Of each node the block that it stands in.
+    /// Of each node the block that it is in.
     places: Vec<usize>,
 }
 
@@ -181,7 +181,7 @@ impl<'f> Program<'f> {
         self.loops.iter().map(factor).collect()
     }
 
-    /// Steps of the longest warp's search with so many iterations at most, by the number of loops around a loop.
+    /// Steps of the longest warp's search with this many iterations at most, by the number of loops around a loop.
     fn length(&self, caps: &[f64]) -> f64 {
         (0..self.blocks.len())
             .map(|block| {
@@ -194,7 +194,7 @@ impl<'f> Program<'f> {
             .sum()
     }
 
-    /// What one line that a node touches stands for: lines of the iterations that were left out and go elsewhere.
+    /// What one line that a node touches represents: lines of the iterations that were left out and go elsewhere.
     pub fn lines_stand_for(&self, node: usize, scales: &[f64]) -> f64 {
         let around = self.cfg.around(self.places[node]);
         let moves = |level: usize| match self.address(node) {
@@ -245,7 +245,7 @@ impl<'f> Program<'f> {
         key
     }
 
-    /// The trace of the warp at `place`, in so many steps of the search at most; `None` once `cancelled` says so.
+    /// The trace of the warp at `place`, in this many steps of the search at most; `None` once `cancelled` says so.
     pub fn trace(
         &self,
         place: f64,
@@ -331,7 +331,7 @@ impl Loop {
         upto.or(self.turns.last()).map_or(0.0, |(turns, _)| *turns)
     }
 
-    /// The first iteration stands for itself, the others for those left out as well.
+    /// The first iteration represents itself, the others for those left out as well.
     fn stands_for(&self, iteration: u64, scale: f64) -> f64 {
         let sampled = (self.trips * scale).max(1.0);
         if iteration == 0 || scale >= 1.0 || sampled <= 1.0 {

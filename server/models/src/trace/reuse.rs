@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// The recency stack of an unbounded cache, each line weighing as many lines as it stands for.
+/// The recency stack of an unbounded cache, each line weighing as many lines as it represents.
 #[derive(Debug, Default)]
 pub struct Stack {
     last: HashMap<u64, usize, BuildHasherDefault<Mixed>>,
@@ -14,7 +14,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Touches a line that stands for `weight` lines: lines touched since it was last, itself among them; `None` where
+    /// Touches a line that represents `weight` lines: lines touched since it was last, itself among them; `None` where
     /// it never was.
     pub fn touch(&mut self, line: u64, weight: f64) -> Option<f64> {
         let now = self.weights.len();
@@ -24,11 +24,11 @@ impl Stack {
         let distance = self.sum(now + 1) - self.sum(before + 1);
         self.add(before, -self.weights[before]);
         self.weights[before] = 0.0;
-        // Its own weight stands at the top already.
+        // Its own weight is at the top already.
         Some(distance)
     }
 
-    /// Touches so many lines that nothing will touch again.
+    /// Touches this many lines that nothing will touch again.
     pub fn pass(&mut self, weight: f64) {
         self.push(weight);
     }

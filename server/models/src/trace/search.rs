@@ -17,7 +17,7 @@ pub trait Warp {
     fn misses(&self, block: usize, iterations: &[u64]) -> bool;
 }
 
-/// The blocks that a warp executes; at most so many steps of the search.
+/// The blocks that a warp executes; at most this many steps of the search.
 pub fn trace(cfg: &Cfg, warp: &impl Warp, most: usize) -> Vec<usize> {
     let mut blocks = Vec::new();
     walk(cfg, warp, most, &mut |block, _| {

@@ -1,4 +1,4 @@
-//! What a picture of the work flow graph shows: plain data, for whoever draws it.
+//! What a picture of the work flow graph shows: plain data, for the report that draws it.
 
 use warplens_facts::facts::Op;
 
@@ -28,13 +28,13 @@ pub enum Role {
     Barrier,
     /// C: computation.
     Compute,
-    /// Stands for nodes that are left out.
+    /// In place of nodes that are left out.
     Elided,
 }
 
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct DrawnNode {
     /// What it is.
     pub role: Role,
     /// In words: `load a[i]`, `12 instructions`.
@@ -77,7 +77,7 @@ pub struct Arc {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
     /// Nodes in program order, entry first and exit last.
-    pub nodes: Vec<Shown>,
+    pub nodes: Vec<DrawnNode>,
     /// Arcs between them.
     pub arcs: Vec<Arc>,
     /// Nodes that are left out.
@@ -124,7 +124,7 @@ pub fn draw(question: &Question) -> Result<Drawing, String> {
     let Sketch { depths, arcs, .. } = sketch;
     let mut nodes = vec![end(Role::Entry, "entry")];
     let shown = work.graph.nodes.iter().zip(depths).take(kept);
-    nodes.extend(shown.enumerate().map(|(at, (node, depth))| Shown {
+    nodes.extend(shown.enumerate().map(|(at, (node, depth))| DrawnNode {
         role: match node.kind {
             Kind::Memory(_) => Role::Memory,
             Kind::Scratchpad(_) => Role::Scratchpad,
@@ -153,8 +153,8 @@ pub fn draw(question: &Question) -> Result<Drawing, String> {
     })
 }
 
-fn end(role: Role, label: &str) -> Shown {
-    Shown {
+fn end(role: Role, label: &str) -> DrawnNode {
+    DrawnNode {
         role,
         label: label.to_owned(),
         line: None,

@@ -37,9 +37,9 @@ pub struct Node {
     pub uses: Vec<usize>,
     /// True where a later use of its value must wait for it.
     pub loads: bool,
-    /// The region it stands in, an index into [`Graph::regions`].
+    /// The region it is in, an index into [`Graph::regions`].
     pub region: usize,
-    /// The stretch between two barriers it stands in; barriers end a stretch.
+    /// The stretch between two barriers it is in; barriers end a stretch.
     pub stretch: usize,
 }
 

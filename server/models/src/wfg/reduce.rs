@@ -56,7 +56,7 @@ const DEEPEST_FIRST_ITERATION: usize = 3;
 const MOST_WALKED: usize = 1 << 12;
 
 /// Iterations walked apart: the first, which waits for what was loaded before the loop; one in which loads
-/// carried over from it settle; and one that stands for all that follow.
+/// carried over from it settle; and one that represents all that follow.
 const WALKS: usize = 3;
 
 impl Graph {
@@ -211,7 +211,7 @@ impl Walk<'_> {
         {
             flights.retain(|flight| flight.access != access);
             if flights.len() >= MOST_IN_FLIGHT {
-                // The oldest has arrived by now: a warp cannot have so many loads outstanding.
+                // The oldest has arrived by now: a warp cannot have that many loads outstanding.
                 let oldest = (0..flights.len())
                     .max_by(|&a, &b| flights[a].elapsed.total_cmp(&flights[b].elapsed));
                 if let Some(oldest) = oldest {
@@ -241,7 +241,7 @@ impl Walk<'_> {
         depth: usize,
         flights: &mut Vec<Flight>,
     ) -> f64 {
-        // Loads from before the loop: whoever waits for one has done so in the first iteration.
+        // Loads from before the loop: what waits for one has done so in the first iteration.
         let mut outside = Vec::new();
         let shallow = depth < self.deepest;
         if !shallow {
@@ -370,7 +370,7 @@ fn merge(
                 known.outstanding = both.min(1.0);
             }
             None => {
-                // A warp cannot have so many loads outstanding: some have arrived by now.
+                // A warp cannot have that many loads outstanding: some have arrived by now.
             }
         }
     }

@@ -61,7 +61,7 @@ impl Regions {
     }
 }
 
-/// The parallelism of the stretch that a line stands in.
+/// The parallelism of the stretch that a line is in.
 fn stretch_ilp(p: &Parameters, line: u32) -> f64 {
     let behind = p.stretches.partition_point(|(first, _)| *first <= line);
     let within = behind.checked_sub(1).and_then(|at| p.stretches.get(at));

@@ -72,11 +72,11 @@ impl Lanes {
         warp: [i64; 3],
     ) {
         for at in 0..program.len() {
-            let hangs_on = program.hangs_on[at];
-            let due = if hangs_on == 0 {
+            let depends_on = program.depends_on[at];
+            let due = if depends_on == 0 {
                 !self.begun
             } else {
-                hangs_on & changed != 0 && program.needed[at] & needs != 0
+                depends_on & changed != 0 && program.needed[at] & needs != 0
             };
             if !due {
                 continue;

@@ -73,7 +73,7 @@ pub(crate) struct Program<'a> {
     /// True where lanes of one warp may differ.
     pub(crate) varies: Vec<bool>,
     /// The variables of the walk that each depends on.
-    pub(crate) hangs_on: Vec<Variables>,
+    pub(crate) depends_on: Vec<Variables>,
     /// Who needs it.
     pub(crate) needed: Vec<Needs>,
 }
@@ -114,7 +114,7 @@ impl<'a> Program<'a> {
             ops: Vec::with_capacity(len),
             links: Vec::new(),
             varies: Vec::with_capacity(len),
-            hangs_on: vec![0; len],
+            depends_on: vec![0; len],
             needed: vec![0; len],
         };
         for at in 0..len {
@@ -237,8 +237,8 @@ impl<'a> Program<'a> {
             };
             let all = self
                 .children(&self.ops[at])
-                .fold(own, |all, child| all | self.hangs_on[child]);
-            self.hangs_on[at] = all;
+                .fold(own, |all, child| all | self.depends_on[child]);
+            self.depends_on[at] = all;
         }
         for (at, need) in needs {
             self.needed[at] |= need;

@@ -200,9 +200,10 @@ impl<'a> Walk<'a> {
             if hi - lo <= 1 || best.is_some_and(|best| ranges[best].1 - ranges[best].0 >= hi - lo) {
                 continue;
             }
-            let hangs =
-                |guard: &&usize| self.program.hangs_on[self.guards[**guard].0] >> variable & 1 == 1;
-            if !open.iter().any(|guard| hangs(&guard)) {
+            let depends = |guard: &&usize| {
+                self.program.depends_on[self.guards[**guard].0] >> variable & 1 == 1
+            };
+            if !open.iter().any(|guard| depends(&guard)) {
                 continue;
             }
             self.compute_shifts(variable, needs_of(open));
@@ -446,7 +447,7 @@ impl<'a> Walk<'a> {
                     .filter(|&at| {
                         self.program.varies[at]
                             && self.program.needed[at] & needs != 0
-                            && self.program.hangs_on[at] >> variable & 1 == 1
+                            && self.program.depends_on[at] >> variable & 1 == 1
                     })
                     .count()
             });
@@ -522,7 +523,7 @@ impl<'a> Walk<'a> {
             }
         }
         for at in 0..self.program.len() {
-            if first || self.program.hangs_on[at] & changed != 0 {
+            if first || self.program.depends_on[at] & changed != 0 {
                 self.intervals[at] = self.program.interval(
                     at,
                     &self.intervals,
@@ -549,7 +550,7 @@ impl<'a> Walk<'a> {
             delta: Delta::Exact(step),
         });
         for at in 0..self.program.len() {
-            if self.program.hangs_on[at] & bit == 0 || self.program.needed[at] & needs == 0 {
+            if self.program.depends_on[at] & bit == 0 || self.program.needed[at] & needs == 0 {
                 continue;
             }
             let moving = Movement {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::parser;
+use crate::{lexer, parser};
 
 /// Words at the beginning of a line, not indented, that begin something at the top level.
 const BEGINS: [&str; 9] = [
@@ -43,7 +43,7 @@ impl Open {
 /// A function by its brackets.
 #[derive(Debug)]
 pub(super) struct Function {
-    /// Behind what stands before it.
+    /// Behind what is before it.
     pub(super) start: usize,
     /// From the opening to behind the closing brace.
     pub(super) body: Range<usize>,
@@ -97,7 +97,7 @@ const TELLING: [bool; 256] = {
 struct Scan<'a> {
     bytes: &'a [u8],
     earlier: Option<&'a Bodies<'a>>,
-    /// So many bytes at the beginning and at the end are those of the earlier text.
+    /// This many bytes at the beginning and at the end are those of the earlier text.
     prefix: usize,
     suffix: usize,
     open: Vec<Open>,
@@ -121,7 +121,7 @@ struct Comment {
     before: Before,
 }
 
-/// What stands before a place.
+/// What is before a place.
 #[derive(Default, Clone)]
 struct Before {
     /// The last byte that is neither white space nor part of a comment.
@@ -142,17 +142,14 @@ impl Scan<'_> {
                         self.line_begins(at);
                     }
                 }
-                b'/' => match self.bytes.get(at + 1) {
-                    // The line break that ends the comment belongs to it.
-                    Some(b'/') => at = self.skip_comment(at, b"\n"),
-                    Some(b'*') => at = self.skip_comment(at, b"*/"),
-                    _ => at += 1,
+                b'/' => match lexer::comment_end(self.bytes, at) {
+                    Some(end) => at = self.skip_comment(at, end),
+                    None => at += 1,
                 },
-                b'"' if self.word_before(at).ends_with(b"R") => at = self.raw_string(at),
-                b'"' => at = self.string(at),
+                b'"' => at = lexer::quoted_end(self.bytes, at),
                 // In a number it parts digits.
                 b'\'' if self.word_before(at).first().is_some_and(u8::is_ascii_digit) => at += 1,
-                b'\'' => at = self.string(at),
+                b'\'' => at = lexer::quoted_end(self.bytes, at),
                 b'(' => self.push(Open::Group(b')'), &mut at),
                 b'[' => self.push(Open::Group(b']'), &mut at),
                 b'{' => {
@@ -235,13 +232,14 @@ impl Scan<'_> {
         before
     }
 
-    /// Behind a comment.
-    fn skip_comment(&mut self, start: usize, mark: &[u8]) -> usize {
-        let end = (self.find(start + 2, mark) + mark.len()).min(self.bytes.len());
+    /// Behind a comment, and behind the line break that ends one of a line: it belongs to it.
+    fn skip_comment(&mut self, start: usize, end: usize) -> usize {
+        let is_line = self.bytes[start + 1] == b'/';
+        let end = if is_line { end + 1 } else { end }.min(self.bytes.len());
         let before = self.before(start);
         self.comment = Comment { end, before };
-        // The line break that a comment takes with it begins a line as others do.
-        if mark == b"\n" && self.inside() {
+        // That line break begins a line as others do.
+        if is_line && self.inside() {
             self.line_begins(end);
         }
         end
@@ -316,7 +314,9 @@ impl Scan<'_> {
         let Some(outermost) = self.outermost else {
             return;
         };
-        let length = self.bytes[at..].iter().take_while(|byte| is_word(**byte));
+        let length = self.bytes[at..]
+            .iter()
+            .take_while(|byte| lexer::continues_identifier(**byte));
         let word = &self.bytes[at..at + length.count()];
         if BEGINS.iter().any(|begin| begin.as_bytes() == word) {
             let mut what: Vec<u8> = Vec::new();
@@ -341,47 +341,14 @@ impl Scan<'_> {
         }
     }
 
-    /// The end of a string or character literal; that of its line where it is not closed.
-    fn string(&self, start: usize) -> usize {
-        let quote = self.bytes[start];
-        let mut at = start + 1;
-        while let Some(&byte) = self.bytes.get(at) {
-            match byte {
-                b'\\' => at += 2,
-                b'\n' => return at,
-                byte if byte == quote => return at + 1,
-                _ => at += 1,
-            }
-        }
-        self.bytes.len()
-    }
-
-    /// The end of a raw string literal.
-    fn raw_string(&self, quote: usize) -> usize {
-        let name = &self.bytes[quote + 1..];
-        let length = name
-            .iter()
-            .take_while(|byte| **byte != b'(' && **byte != b'\n')
-            .count();
-        let end = [b")", &name[..length], b"\""].concat();
-        (self.find(quote, &end) + end.len()).min(self.bytes.len())
-    }
-
-    fn find(&self, from: usize, what: &[u8]) -> usize {
-        let from = from.min(self.bytes.len());
-        memchr::memmem::find(&self.bytes[from..], what).map_or(self.bytes.len(), |at| from + at)
-    }
-
     /// The word that ends at a place.
     fn word_before(&self, at: usize) -> &[u8] {
         let length = self.bytes[..at].iter().rev();
-        let length = length.take_while(|byte| is_word(**byte)).count();
+        let length = length
+            .take_while(|byte| lexer::continues_identifier(**byte))
+            .count();
         &self.bytes[at - length..at]
     }
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
 #[cfg(test)]

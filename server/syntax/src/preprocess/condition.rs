@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 
 /// What an identifier left in a condition is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum Name {
     Defined,
     /// Certainly no macro.
     Absent,
-    /// Nobody knows: counts as no macro.
+    /// It is not known: counts as no macro.
     Open,
     /// Looked at as if defined to this value.
     Assumed(i64),

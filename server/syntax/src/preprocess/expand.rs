@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lexer::{self, Kind};
 use super::macros::{BodyToken, Macro, Role, hash_name};
 use super::state::{Abort, File, IN_FILE, IN_SCRATCH, MAX_REACH, Pass, Protect, Step, Token};
 use super::{Problem, condition};
+use crate::lexer::{self, Kind};
 
 /// How much one use may write, in bytes.
 const MAX_OUTPUT: usize = 256 << 10;
@@ -36,7 +36,7 @@ struct Written {
 }
 
 impl Pass<'_> {
-    /// Replaces the use whose name stands at `name`, or leaves it. The file's position moves past it.
+    /// Replaces the use whose name is at `name`, or leaves it. The file's position moves past it.
     pub(super) fn expand_use(&mut self, file: &mut File<'_>, name: Range<usize>) {
         let hash = hash_name(&file.text.as_bytes()[name.clone()]);
         let hopeless = self
@@ -218,7 +218,7 @@ impl Pass<'_> {
             self.map.collapsed(at, place);
         }
         if token.kind == Kind::Word {
-            // What stands between this word and the token before it, if that was copied.
+            // What is between this word and the token before it, if that was copied.
             if in_file {
                 let end = from.max(token.start as usize);
                 self.out.push_str(&file.text[from..end]);
@@ -426,7 +426,7 @@ impl Pass<'_> {
         };
     }
 
-    /// The next token as it stands: from the contexts, then from the buffer.
+    /// The next token as it is: from the contexts, then from the buffer.
     fn read(&mut self, file: &mut File<'_>) -> Result<Option<Token>, Abort> {
         self.expansion.spend(1)?;
         self.expansion.pop_finished();
@@ -483,7 +483,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Obeys a directive that stands among the arguments of a use; a pragma becomes a token.
+    /// Obeys a directive that is among the arguments of a use; a pragma becomes a token.
     fn directive_among_arguments(
         &mut self,
         file: &mut File<'_>,
@@ -806,7 +806,7 @@ impl Pass<'_> {
         Ok(self.expansion.make(Kind::String, &text))
     }
 
-    /// What is not defined by anybody but stands for something: `__LINE__` and the like, `_Pragma`, and the
+    /// What is defined without a directive: `__LINE__` and the like, `_Pragma`, and the
     /// words that the grammar lacks.
     fn expand_special(
         &mut self,
@@ -983,7 +983,7 @@ fn drop_placemarkers(tokens: &mut Vec<Token>) {
     });
 }
 
-/// The text that a string literal stands for, as `_Pragma` reads it.
+/// The text of a string literal, as `_Pragma` reads it.
 fn destringify(literal: &str) -> String {
     let inner = literal.trim();
     let inner = inner.strip_prefix('L').unwrap_or(inner);

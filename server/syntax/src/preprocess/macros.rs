@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
-use super::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 
 /// The macros in force at some place. A clone shares everything with its original until one of them changes.
 #[derive(Clone, Debug)]
@@ -399,7 +399,7 @@ pub(super) struct Parameters {
 pub(super) struct BodyToken {
     pub(super) kind: Kind,
     pub(super) role: Role,
-    /// White space stands before it.
+    /// White space is before it.
     pub(super) space: bool,
     pub(super) start: u32,
     pub(super) end: u32,
@@ -420,7 +420,7 @@ pub(super) enum Role {
 }
 
 impl Macro {
-    /// Reads what stands after `#define` on a line without comments and continuations.
+    /// Reads what is after `#define` on a line without comments and continuations.
     pub(super) fn parse(definition: &str) -> Option<Self> {
         let bytes = definition.as_bytes();
         let start = lexer::skip_blank(bytes, 0);

@@ -7,7 +7,6 @@
 
 mod condition;
 mod expand;
-pub(crate) mod lexer;
 mod macros;
 mod pass;
 #[cfg(test)]
@@ -25,7 +24,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 pub use macros::{Macros, Trace};
-pub use quiet::{Earlier, Stretch};
+pub use quiet::{EarlierText, Stretch};
 pub use source_map::{Piece, SourceMap};
 
 /// Words that the grammar lacks: by spelling, the short name and whether a parenthesised argument belongs to it.
@@ -41,12 +40,12 @@ pub struct Options<'a> {
     pub known_absent: &'a dyn Fn(&str) -> bool,
     /// Words to overwrite with spaces, and to remember.
     pub words: &'a WordTable,
-    /// What `__FILE__` stands for.
+    /// The value of `__FILE__`.
     pub file: &'a str,
     /// Whether to note which macros the text depends on and which it changes.
     pub traced: bool,
     /// An earlier version of the text: what is as it was is not read again. Makes no difference to the result.
-    pub earlier: Option<Earlier<'a>>,
+    pub earlier: Option<EarlierText<'a>>,
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -68,14 +67,14 @@ pub struct IncludeLine<'a> {
     pub system: bool,
     /// Whether `#include_next`.
     pub next: bool,
-    /// Where the line's `#` stands, in bytes of the buffer; within text put in place, where the buffer's own
-    /// `#include` line stands.
+    /// Where the line's `#` is, in bytes of the buffer; within text put in place, where the buffer's own
+    /// `#include` line is.
     pub at: usize,
 }
 
 /// What an `#include` line comes to.
 #[derive(Debug, Clone)]
-pub enum Included {
+pub enum IncludeResult {
     /// Known but not read, or not found.
     Nothing,
     /// Preprocessed on its own, from the macros that were passed.
@@ -96,9 +95,13 @@ pub enum Included {
 
 /// Finds and reads what `#include` lines name.
 pub trait Includes {
-    /// `inside_braces`: the line stands inside braces other than those of a namespace or a linkage block.
-    fn include(&mut self, line: &IncludeLine<'_>, macros: &Macros, inside_braces: bool)
-    -> Included;
+    /// `inside_braces`: the line is inside braces other than those of a namespace or a linkage block.
+    fn include(
+        &mut self,
+        line: &IncludeLine<'_>,
+        macros: &Macros,
+        inside_braces: bool,
+    ) -> IncludeResult;
 
     /// The text of this file is put in place from here on: includes resolve relative to it.
     fn enter(&mut self, path: &Path);
@@ -124,14 +127,14 @@ pub struct Word {
 /// A conditional whose outcome depends on names that are not defined here and that may be defined elsewhere. The
 /// output follows the rules of C: such a name counts as undefined.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undecided {
+pub struct UndecidedConditional {
     /// The names that it depends on, in the order they are tested.
     pub names: Vec<String>,
     /// From `#if` to `#endif`, in order.
     pub branches: Vec<Branch>,
 }
 
-/// One branch of an [`Undecided`] conditional.
+/// One branch of an [`UndecidedConditional`] conditional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// The lines between its directive and the next, in bytes of the source.
@@ -152,7 +155,7 @@ pub struct Problem {
     pub message: String,
 }
 
-/// Where an `#include` line of active code stands.
+/// Where an `#include` line of active code is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncludeSite {
     /// The line's `#`, in bytes of the source.
@@ -175,7 +178,7 @@ pub struct Preprocessed {
     /// The overwritten words, in the order of the text.
     pub words: Vec<Word>,
     /// The conditionals that nothing decided, in the order of their `#endif`.
-    pub undecided: Vec<Undecided>,
+    pub undecided: Vec<UndecidedConditional>,
     /// What went wrong.
     pub problems: Vec<Problem>,
     /// The macros in force at the end.

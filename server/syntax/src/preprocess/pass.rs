@@ -8,7 +8,6 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::{self, Name, Question};
-use super::lexer::{self, STARTS, Start};
 use super::macros::{Filter, Macro, hash_name};
 use super::quiet::Quiet;
 use super::source_map::Builder;
@@ -16,9 +15,10 @@ use super::state::{
     Braces, Checkpoint, Choice, Expansion, File, Frame, MAX_REACH, Pass, SPECIAL, Step, pragma_head,
 };
 use super::{
-    Branch, IncludeLine, IncludeSite, Included, Includes, Options, Preprocessed, Problem,
-    SourceMap, Undecided, Word,
+    Branch, IncludeLine, IncludeResult, IncludeSite, Includes, Options, Preprocessed, Problem,
+    SourceMap, UndecidedConditional, Word,
 };
+use crate::lexer::{self, STARTS, Start};
 
 /// Texts put in place within one another beyond this are left out.
 const MAX_SPLICES: usize = 40;
@@ -286,7 +286,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Obeys the directive whose `#` stands at `hash`, outside a use; gives where to go on.
+    /// Obeys the directive whose `#` is at `hash`, outside a use; gives where to go on.
     fn obey(&mut self, file: &mut File<'_>, hash: usize) -> usize {
         self.flush(file, hash);
         match self.directive(file, hash) {
@@ -638,7 +638,7 @@ impl Pass<'_> {
         Cow::Owned(answered)
     }
 
-    /// Ends a conditional; keeps it if nobody could decide it.
+    /// Ends a conditional; keeps it if it could not be decided.
     fn close(&mut self, file: &File<'_>, mut frame: Frame, end: usize) {
         if let Some(last) = frame.branches.last_mut() {
             last.content.end = end.max(last.content.start);
@@ -674,7 +674,8 @@ impl Pass<'_> {
                 ),
             })
             .collect();
-        self.undecided.push(Undecided { names, branches });
+        self.undecided
+            .push(UndecidedConditional { names, branches });
     }
 
     fn include(&mut self, file: &mut File<'_>, line: Range<usize>, rest: &str, next: bool) -> Step {
@@ -721,15 +722,15 @@ impl Pass<'_> {
             system,
         });
         match included {
-            Included::Nothing => Step::Blank(end),
-            Included::Header { macros, trace } => {
+            IncludeResult::Nothing => Step::Blank(end),
+            IncludeResult::Header { macros, trace } => {
                 if let Some(own) = &mut self.trace {
                     own.get_mut().follow(&trace);
                 }
                 self.macros = macros;
                 Step::Blank(end)
             }
-            Included::Text { text, path } => {
+            IncludeResult::Text { text, path } => {
                 if self.splices >= MAX_SPLICES
                     || u32::try_from(text.len()).is_err()
                     || self.out.len() + text.len() > self.max_output
@@ -741,7 +742,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether what is written next stands inside braces that count.
+    /// Whether what is written next is inside braces that count.
     fn inside_braces(&mut self) -> bool {
         let Some(kept) = self.expansion.kept() else {
             self.braces.read(&self.out);
@@ -796,7 +797,7 @@ fn closing_parenthesis(bytes: &[u8], open: usize) -> Result<usize, usize> {
     Err(bytes.len())
 }
 
-/// What stands from `at` to the end of its line: without comments, continued lines joined. And where it ends.
+/// The text from `at` to the end of its line: without comments, continued lines joined. And where it ends.
 fn logical_line(text: &str, start: usize) -> (Cow<'_, str>, usize) {
     let bytes = text.as_bytes();
     let mut joined = String::new();

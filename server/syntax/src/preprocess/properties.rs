@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::tests::{check, run, run_after, run_bare, tokens};
-use super::{Earlier, Preprocessed};
+use super::{EarlierText, Preprocessed};
 
 /// Turns a list of numbers into choices; after its end every choice is the first.
 struct Choices<'a>(std::slice::Iter<'a, u16>);
@@ -347,7 +347,7 @@ proptest! {
             let end = boundary(text.len().min(start + usize::from(length)));
             text.replace_range(start..end, SHARDS[shard]);
             let quiet = &made.quiet;
-            let after = run_after(&text, Some(Earlier { text: &earlier, quiet }));
+            let after = run_after(&text, Some(EarlierText { text: &earlier, quiet }));
             prop_assert_eq!(all(&after), all(&run_after(&text, None)), "{}\nthen\n{}", earlier, text);
             made = after;
         }

@@ -15,7 +15,7 @@ pub struct Stretch {
 
 /// An earlier version of a text.
 #[derive(Debug, Clone, Copy)]
-pub struct Earlier<'a> {
+pub struct EarlierText<'a> {
     /// What it was.
     pub text: &'a str,
     /// Its [`Preprocessed::quiet`](super::Preprocessed::quiet).
@@ -26,7 +26,7 @@ pub struct Earlier<'a> {
 pub(super) struct Quiet<'a> {
     /// Of the earlier text, from the next one on.
     known: std::slice::Iter<'a, Stretch>,
-    /// So many bytes at the beginning, and those from here on at the end, are those of the earlier text.
+    /// This many bytes at the beginning, and those from here on at the end, are those of the earlier text.
     prefix: usize,
     suffix: usize,
     /// Lengths of the text and of the earlier one.
@@ -38,7 +38,7 @@ pub(super) struct Quiet<'a> {
 }
 
 impl<'a> Quiet<'a> {
-    pub(super) fn new(text: &str, earlier: Option<Earlier<'a>>) -> Quiet<'a> {
+    pub(super) fn new(text: &str, earlier: Option<EarlierText<'a>>) -> Quiet<'a> {
         let (old, known) = earlier.map_or(("", &[][..]), |earlier| (earlier.text, earlier.quiet));
         let (prefix, suffix) = crate::parser::common_ends(old.as_bytes(), text.as_bytes());
         Quiet {

@@ -16,7 +16,7 @@ pub struct SourceMap {
     blanks: Vec<Range<usize>>,
     output_length: usize,
     source_length: usize,
-    /// Made when somebody first asks where a source byte went.
+    /// Made at the first question where a source byte went.
     landings: OnceLock<Vec<Landing>>,
 }
 
@@ -81,7 +81,7 @@ impl SourceMap {
     }
 
     /// The source offset that an output offset came from: exact where the text was copied, the beginning of what
-    /// it stands for (a macro's name at its use, an `#include` line) elsewhere. The end maps to the end.
+    /// it comes from (a macro's name at its use, an `#include` line) elsewhere. The end maps to the end.
     pub fn to_source(&self, output: usize) -> usize {
         match self.segment_at(output) {
             Some(segment) if segment.verbatim => segment.source + (output - segment.output),
@@ -112,7 +112,7 @@ impl SourceMap {
     }
 
     /// Whether the output range is one uninterrupted copy of the source: no macro was used in it, no directive
-    /// and no inactive branch stands in it. Words that the grammar lacks may have been overwritten in it.
+    /// and no inactive branch is in it. Words that the grammar lacks may have been overwritten in it.
     pub fn is_verbatim(&self, output: Range<usize>) -> bool {
         if output.end > self.output_length {
             return false;
@@ -320,7 +320,7 @@ impl Builder {
         });
     }
 
-    /// From `output` on, the output stands for `source` as a whole.
+    /// From `output` on, the output comes from `source` as a whole.
     pub(super) fn collapsed(&mut self, output: usize, source: Range<usize>) {
         if let Some(last) = self.segments.last()
             && !last.verbatim

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::Question;
-use super::lexer::{self, Kind, Start};
 use super::macros::{Filter, Macro, Macros, Trace};
 use super::quiet::Quiet;
 use super::source_map::Builder;
-use super::{IncludeSite, Includes, Problem, Undecided, Word, WordTable};
+use super::{IncludeSite, Includes, Problem, UndecidedConditional, Word, WordTable};
+use crate::lexer::{self, Kind, Start};
 
 pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// How far the arguments of one use may reach in the buffer, in bytes.
@@ -34,7 +34,7 @@ pub(super) struct File<'t> {
     /// Arguments of a use end here at the latest.
     pub(super) limit: usize,
     pub(super) frames: Vec<Frame>,
-    /// The line of the buffer that all of this text stands for, if it was put in place.
+    /// The line of the buffer that all of this text comes from, if it was put in place.
     pub(super) spliced: Option<Range<usize>>,
     /// Where a block comment (or byte order mark) ended last, if nothing but white space stood before it on its line.
     pub(super) clean_comment: Option<usize>,
@@ -117,7 +117,7 @@ impl<'t> File<'t> {
         None
     }
 
-    /// The name of the directive whose `#` stands at `hash`; empty where there is none.
+    /// The name of the directive whose `#` is at `hash`; empty where there is none.
     pub(super) fn directive_name(&self, hash: usize) -> &'t str {
         let bytes = self.text.as_bytes();
         let mut at = hash + 1;
@@ -200,11 +200,11 @@ pub(super) struct Pass<'o> {
     pub(super) out: String,
     pub(super) map: Builder,
     pub(super) words: Vec<Word>,
-    pub(super) undecided: Vec<Undecided>,
+    pub(super) undecided: Vec<UndecidedConditional>,
     pub(super) problems: Vec<Problem>,
     pub(super) sites: Vec<IncludeSite>,
     pub(super) macros: Macros,
-    /// Which macros were looked up and changed, where somebody wants to know.
+    /// Which macros were looked up and changed, where that is to be known.
     pub(super) trace: Option<RefCell<Trace>>,
     /// Names that mean something without being macros.
     pub(super) extra: Filter,
@@ -236,7 +236,7 @@ pub(super) struct Token {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) kind: Kind,
-    /// White space stands before it.
+    /// White space is before it.
     pub(super) space: bool,
     /// Never to be expanded again.
     pub(super) fixed: bool,
@@ -441,7 +441,7 @@ pub(super) fn pragma_head(line: &str) -> Option<usize> {
     }
 }
 
-/// Which braces are open in what was written: read only as far as somebody asks.
+/// Which braces are open in what was written: read only as far as it is asked for.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Braces {
     pub(super) at: usize,
@@ -486,7 +486,7 @@ impl Braces {
     }
 }
 
-/// Whether what stands before a brace, behind the last statement, makes it that of a namespace or a linkage block.
+/// Whether what is before a brace, behind the last statement, makes it that of a namespace or a linkage block.
 pub(super) fn opens_scope(head: &str) -> bool {
     #[derive(PartialEq)]
     enum Head {

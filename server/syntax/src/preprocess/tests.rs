@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::lexer;
 use super::{
-    Earlier, IncludeLine, Included, Includes, Macros, Options, Piece, Preprocessed, SourceMap,
-    WordTable, preprocess,
+    EarlierText, IncludeLine, IncludeResult, Includes, Macros, Options, Piece, Preprocessed,
+    SourceMap, WordTable, preprocess,
 };
+use crate::lexer;
 
 /// Files by path. What ends in `.inc` is put in place, everything else is a header.
 #[derive(Default)]
@@ -20,23 +20,23 @@ struct Files {
 }
 
 impl Includes for Files {
-    fn include(&mut self, line: &IncludeLine<'_>, macros: &Macros, inside: bool) -> Included {
+    fn include(&mut self, line: &IncludeLine<'_>, macros: &Macros, inside: bool) -> IncludeResult {
         let next = if line.next { " next" } else { "" };
         self.log.push(format!(
             "{} system={} inside={inside} at={}{next}",
             line.spelled, line.system, line.at
         ));
         let Some(text) = self.texts.get(line.spelled).copied() else {
-            return Included::Nothing;
+            return IncludeResult::Nothing;
         };
         if Path::new(line.spelled).extension() == Some("inc".as_ref()) {
-            return Included::Text {
+            return IncludeResult::Text {
                 text: text.into(),
                 path: Arc::from(Path::new(line.spelled)),
             };
         }
         let made = preprocess(text, options(macros.clone(), &WordTable::default()), self);
-        Included::Header {
+        IncludeResult::Header {
             macros: made.macros,
             trace: Arc::new(made.trace),
         }
@@ -85,7 +85,7 @@ pub(super) fn run_bare(source: &str) -> Preprocessed {
 }
 
 /// As a buffer is read, with an earlier version of it.
-pub(super) fn run_after(source: &str, earlier: Option<Earlier>) -> Preprocessed {
+pub(super) fn run_after(source: &str, earlier: Option<EarlierText>) -> Preprocessed {
     let words = words();
     let options = Options {
         traced: false,
@@ -1036,7 +1036,7 @@ mod words_that_the_grammar_lacks {
 
     #[test]
     fn out_of_a_macro_they_come_beside_characters_of_several_bytes() {
-        // Where the word stands in the macro says nothing about the file.
+        // Where the word is in the macro says nothing about the file.
         for before in ["// ", "//"] {
             let line = format!("{before}{}\n", "é".repeat(40));
             let made = run_with(
@@ -1249,7 +1249,7 @@ mod includes {
 mod maps {
     use super::*;
 
-    /// The source of each place where `needle` stands in the output.
+    /// The source of each place where `needle` is in the output.
     fn origins(made: &Preprocessed, needle: &str) -> Vec<usize> {
         made.text
             .match_indices(needle)

@@ -75,7 +75,7 @@ impl Kind {
         VARIADICS[self as usize]
     }
 
-    /// A template's parameter that stands for a type or a template.
+    /// A template's parameter that is a type or a template.
     pub const fn is_type_parameter(self) -> bool {
         matches!(
             self,

@@ -44,7 +44,7 @@ macro_rules! nodes {
 super::generated::list_nodes!(nodes);
 
 impl<'tree> CallExpression<'tree> {
-    /// What stands between `<<<` and `>>>`, where the call launches a kernel.
+    /// What is between `<<<` and `>>>`, where the call launches a kernel.
     pub fn launch(self) -> Option<KernelCallSyntax<'tree>> {
         self.node().children().find_map(KernelCallSyntax::cast)
     }

@@ -146,7 +146,7 @@ impl BinaryExpression<'_> {
 }
 
 impl FoldExpression<'_> {
-    /// What stands between the members of the pack.
+    /// What is between the members of the pack.
     pub fn op(self) -> Option<BinaryOperator> {
         BinaryOperator::spelled(spelling(self.operator()))
     }

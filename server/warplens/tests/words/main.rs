@@ -7,20 +7,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files without banned phrases, from the repository's root. This list only grows.
-const CLEAN: [&str; 20] = [
+const CLEAN: [&str; 28] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs",
     "editors",
     "hw-profiles/README.md",
+    "server/advice",
+    "server/base",
     "server/calibrate",
-    "server/facts/src/lockstep",
-    "server/lab/latency",
-    "server/lab/oracle",
+    "server/codegen",
+    "server/facts",
+    "server/hir",
+    "server/ir",
+    "server/lab",
     "server/lsp",
+    "server/machine",
+    "server/models",
     "server/python",
     "server/report",
     "server/symbolic",
+    "server/syntax",
     "server/toolchain",
     "server/tuning",
     "server/warplens/benches",
@@ -28,16 +35,16 @@ const CLEAN: [&str; 20] = [
     "server/warplens/tests/clean",
     "server/warplens/tests/cli",
     "server/warplens/tests/session_stdio",
+    "server/xtask",
 ];
 
 /// Parts of those that are not clean yet, most of them generated from other crates.
-const NOT_YET: [&str; 9] = [
+const NOT_YET: [&str; 8] = [
     "docs/accuracy",
     "docs/accuracy.md",
     "docs/configuration-reference.md",
     "docs/gpus",
     "docs/gpus.md",
-    "docs/rules",
     "docs/schemas",
     "docs/speed.md",
     "server/lsp/src/session.rs",

@@ -106,7 +106,7 @@ fn copyright(mit: &[u8]) -> Vec<u8> {
          Files: *\n\
          Copyright: The warplens authors\n\
          License: MIT or Apache-2.0\n\
-         Comment: What is linked into the program stands in THIRD-PARTY.txt.\n\n\
+         Comment: What is linked into the program is listed in THIRD-PARTY.txt.\n\n\
          License: Apache-2.0\n On Debian its text is in /usr/share/common-licenses/Apache-2.0.\n\n\
          License: MIT\n",
         env!("CARGO_PKG_REPOSITORY")

@@ -1,7 +1,7 @@
 //! Writes divisions of what is never negative by a power of two as shifts, remainders as masks.
 
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{Declaration, Hands, bare, function_around, is_assigned};
+use warplens_hir::semantics::{Declaration, ElementUse, bare, function_around, is_assigned};
 use warplens_ir::Type;
 use warplens_syntax::nodes::UpdateExpression;
 use warplens_syntax::{
@@ -165,7 +165,7 @@ fn counts_up(code: Semantics, name: Node, depth: u32) -> bool {
                         .is_some_and(|value| never_negative(code, value, depth))
             }
             Kind::LambdaCaptureSpecifier => false,
-            _ => code.hands(used) == Hands::Value,
+            _ => code.hands(used) == ElementUse::Value,
         }
     };
     let uses = code.uses(&declaration);

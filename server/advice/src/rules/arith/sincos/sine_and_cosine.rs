@@ -102,7 +102,7 @@ struct Pair<'t> {
     ty: Type,
 }
 
-/// The statement around a node that stands in a list of statements.
+/// The statement around a node that is in a list of statements.
 fn statement(node: Node) -> Option<Node> {
     let mut at = node;
     loop {

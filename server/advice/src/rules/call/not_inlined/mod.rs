@@ -124,7 +124,7 @@ struct Made {
     exact: bool,
 }
 
-/// Of a call in a loop; `None` where it stands in none, is not made, or its number is not known.
+/// Of a call in a loop; `None` where it is in none, is not made, or its number is not known.
 fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option<Made> {
     let site = call.site;
     let calls = |statements: &[Stmt]| {

@@ -1,4 +1,4 @@
-//! div/loop-trip: lanes of a warp go round a loop different numbers of times.
+//! div/loop-trip: lanes of a warp execute different numbers of iterations of a loop.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{Context, Finding, Place};
 
 pub(crate) const RULE: Rule = Rule {
     id: "div/loop-trip",
-    title: "lanes of a warp go round a loop different numbers of times: all wait for the last one",
+    title: "lanes of a warp execute different numbers of iterations: all wait for the last one",
     severity: "by predicted gain: information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),

@@ -2,7 +2,7 @@
 
 pub(crate) mod split_sum;
 
-use warplens_facts::facts::{Branch, BranchKind, Carried, Certainty, Link};
+use warplens_facts::facts::{Branch, BranchKind, Certainty, Link, LoopCarried};
 use warplens_ir::{
     BinaryOp, Expr, ExprKind, Part, Site, Stmt, StmtKind, Storage, Type, VarId, parts,
 };
@@ -30,12 +30,12 @@ const FEW_SUMS: usize = 2;
 const FEWEST: f64 = 16.0;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
-    let adds = |carried: &&Carried| carried.site.callee == 0 && additions(carried).is_some();
+    let adds = |carried: &&LoopCarried| carried.site.callee == 0 && additions(carried).is_some();
     let mut chains = ctx.facts.dependence.carried.iter().filter(adds).peekable();
     if chains.peek().is_none() {
         return Vec::new();
     }
-    let chains: Vec<&Carried> = chains.collect();
+    let chains: Vec<&LoopCarried> = chains.collect();
     let mut found = Vec::new();
     parts(&ctx.kernel.body, &mut |part| {
         if let Part::Statement(statement) = part
@@ -54,7 +54,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 /// The additions of an iteration, where it hands nothing else on. What is multiplied and added may as well be a power.
-fn additions(carried: &Carried) -> Option<f64> {
+fn additions(carried: &LoopCarried) -> Option<f64> {
     let mut adds = 0.0;
     for (link, count) in carried.chain.links() {
         match link {
@@ -133,7 +133,7 @@ fn added_to(expression: &Expr) -> Option<VarId> {
 
 fn finding(
     ctx: &Context<'_>,
-    chains: &[&Carried],
+    chains: &[&LoopCarried],
     condition: &Expr,
     sums: &[Sum],
 ) -> Option<Finding> {
@@ -149,7 +149,7 @@ fn finding(
     }
     let (sum, waits) = sums.iter().find_map(|sum| {
         let name = &ctx.kernel.var(sum.variable).name;
-        let here = |carried: &&&Carried| {
+        let here = |carried: &&&LoopCarried| {
             carried.site.line == condition.site.line && carried.through == *name
         };
         let carried = chains.iter().find(here)?;

@@ -381,7 +381,6 @@ impl Splitting<'_, '_> {
 
     /// A statement of the iteration that comes this many later.
     fn statement(&self, statement: Node, later: usize, names: &[String]) -> String {
-        let written = self.code.text(statement);
         let mut out = String::new();
         let mut from = statement.start_byte();
         for one in statement.descendants() {
@@ -405,7 +404,7 @@ impl Splitting<'_, '_> {
             out += &instead;
             from = one.end_byte();
         }
-        debug_assert!(from <= statement.end_byte(), "{written}");
+        debug_assert!(from <= statement.end_byte());
         out += &self.code.source[from..statement.end_byte()];
         out
     }

@@ -1,6 +1,6 @@
 //! launch/small-grid: fewer blocks than the GPU has SMs.
 
-use warplens_facts::facts::{Carried, Certainty, Link, Node};
+use warplens_facts::facts::{Certainty, Link, LoopCarried, Node};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
@@ -123,7 +123,7 @@ fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
 
 /// True for what iterations on other SMs can begin by themselves: counters, and sums that are added up at the end. A
 /// product that is added may as well be a power.
-fn countable(carried: &Carried) -> bool {
+fn countable(carried: &LoopCarried) -> bool {
     let mut adds = 0.0;
     for (link, count) in carried.chain.links() {
         match link {

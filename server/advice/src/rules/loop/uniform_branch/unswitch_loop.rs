@@ -63,7 +63,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
     })
 }
 
-/// The innermost node of a kind whose condition stands there.
+/// The innermost node of a kind whose condition is there.
 fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: Kind) -> Option<Node<'t>> {
     let mut at = function.descendant_for_byte_range(place.start, place.end)?;
     while at.kind() != kind {
@@ -74,7 +74,7 @@ fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: Kind) -> Option<No
     holds.then_some(at)
 }
 
-/// What stands between the parentheses of a condition.
+/// The text between the parentheses of a condition.
 fn inside<'t>(code: Semantics<'t>, condition: Node) -> Option<&'t str> {
     let written = code.text(condition);
     Some(written.strip_prefix('(')?.strip_suffix(')')?.trim())
@@ -189,7 +189,7 @@ fn twice(code: Semantics, looped: Node, branch: Node, condition: Node) -> Option
     ))
 }
 
-/// A side of the branch as it stands in its place: without its braces, where nothing is declared in them.
+/// A side of the branch as it is in its place: without its braces, where nothing is declared in them.
 fn side(code: Semantics, side: Node, branch: Node) -> String {
     let written = code.text(side);
     let statements = children(side);

@@ -28,7 +28,7 @@ const FEWEST: f64 = 4.0;
 const LONGEST: usize = 200;
 /// A body of no more parts is tried eight times over where its end is not known, a longer one four times.
 const SMALL: usize = 64;
-/// The most iterations that are written out whole, and the most parts of all of them.
+/// The most iterations that are unrolled whole, and the most parts of all of them.
 const WHOLE: f64 = 32.0;
 const WHOLE_PARTS: usize = 2000;
 /// What counts and tests, as a part of all instructions, from which it is worth a try.

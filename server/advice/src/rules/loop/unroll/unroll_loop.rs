@@ -59,7 +59,7 @@ fn fix(
     })
 }
 
-/// The loop whose condition stands there.
+/// The loop whose condition is there.
 fn loop_of<'t>(function: Node<'t>, place: &Range<usize>) -> Option<Node<'t>> {
     let mut at = function.descendant_for_byte_range(place.start, place.end)?;
     loop {

@@ -47,7 +47,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let (mut before, mut sites) = (Part::default(), Vec::new());
     for site in subscripts {
         let part = executed.at(|at| arith::holds(ctx, site, at));
-        // A loop that is written out counts nothing.
+        // A fully unrolled loop counts nothing.
         if part.times > 1.0 {
             before.merge(&part.by(&MORE, part.times));
             sites.push((site, "counted alike".to_owned()));

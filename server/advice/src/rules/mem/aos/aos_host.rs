@@ -177,7 +177,7 @@ impl Follow<'_> {
         Some(())
     }
 
-    /// One call of the runtime that a buffer stands in.
+    /// One call of the runtime that a buffer is in.
     fn call(&mut self, used: Node) -> Option<()> {
         let mut argument = used;
         let mut in_size = false;
@@ -274,7 +274,7 @@ impl Follow<'_> {
             })
     }
 
-    /// The number of structures in this many bytes: `n` of `n * sizeof(Particle)`. `None` where the bytes hang
+    /// The number of structures in this many bytes: `n` of `n * sizeof(Particle)`. `None` where the bytes depend
     /// on the buffer in a way that would not compile any more: it is no pointer from now on.
     fn count(&self, bytes: Node, name: &str) -> Option<String> {
         let one = format!("sizeof({})", self.definition.name);

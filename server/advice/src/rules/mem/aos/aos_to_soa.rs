@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use warplens_facts::facts::{Access, Space};
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{Hands, children, declared_name, parameters};
+use warplens_hir::semantics::{ElementUse, children, declared_name, parameters};
 use warplens_syntax::{Document, Field, Kind, Language, Node, has_word};
 
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
@@ -350,7 +350,10 @@ fn accesses(
             .fields
             .iter()
             .any(|(_, name)| *name == code.text(field));
-        if access.kind() != Kind::FieldExpression || !known || code.hands(access) != Hands::Value {
+        if access.kind() != Kind::FieldExpression
+            || !known
+            || code.hands(access) != ElementUse::Value
+        {
             return None;
         }
         if access == outer {

@@ -121,7 +121,7 @@ impl<'t> Definition<'t> {
         })
     }
 
-    /// The structure of arrays, as it stands behind the structure.
+    /// The structure of arrays, as it is behind the structure.
     pub(crate) fn arrays(&self) -> String {
         let newline = self.newline;
         let mut written = format!("{newline}{newline}struct {} {{", self.arrays_name);

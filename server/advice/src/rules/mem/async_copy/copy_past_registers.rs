@@ -19,7 +19,7 @@ const BARRIER: &str = "__syncthreads";
 const HEADER: &str = "cuda_pipeline.h";
 /// What a file of HIP shows.
 const HIP: [&str; 3] = ["hip/hip_", "hipLaunch", "hipMalloc"];
-/// Whoever copies so already has an order of his own.
+/// A kernel that copies so already has an order of its own.
 const PIPELINES: [&str; 4] = ["__pipeline_", "memcpy_async", "cp.async", "cuda::pipeline"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
@@ -185,7 +185,7 @@ fn waited_for<'t>(
     let mut at = copy.statement;
     let barrier = 'found: loop {
         let mut next = at;
-        // The sides of an `if` are no list: what stands beside is another side.
+        // The sides of an `if` are no list: what is beside it is another side.
         if at.parent()?.kind() == Kind::CompoundStatement {
             while let Some(sibling) = next.next_named_sibling() {
                 if is_barrier(code, sibling) {

@@ -127,7 +127,7 @@ struct Plan<'t> {
     /// Its array and subscript.
     array: &'t str,
     index: Node<'t>,
-    /// The statement that it stands in, and the one of the kernel's own that this is a part of.
+    /// The statement that it is in, and the one of the kernel's own that this is a part of.
     statement: Node<'t>,
     top: Node<'t>,
     /// Statements that end threads, in front of it: the statement and what it depends on.
@@ -423,8 +423,8 @@ impl<'t> Plan<'t> {
         let alone = self.exits.len() + self.guards.len() == 1;
         for guard in &self.guards {
             let condition = self.mirror(*guard, names)?;
-            let stands = alone || binds(*guard);
-            parts.push(if stands {
+            let stays = alone || binds(*guard);
+            parts.push(if stays {
                 condition
             } else {
                 format!("({condition})")

@@ -220,7 +220,7 @@ fn is_indifferent(code: Semantics, name: &str, opencl: bool) -> bool {
     calls && !looks.iter().any(|word| has_word(written, word))
 }
 
-/// The extents of every launch's block, exchanged; `None` where one is not written out, or there is none.
+/// The extents of every launch's block, exchanged; `None` where one is not written there, or there is none.
 fn blocks(code: Semantics, launches: &[Launch]) -> Option<Vec<Edit>> {
     let mut edits: Vec<Edit> = Vec::new();
     for launch in launches {

@@ -1,6 +1,6 @@
 //! Loads before a loop what the loop loads in each iteration.
 //!
-//! The rule has seen that nothing in the loop changes the word, and that a barrier stands between what wrote it and the
+//! The rule has seen that nothing in the loop changes the word, and that a barrier is between what wrote it and the
 //! loop. What is left to see: the loop runs at least once, so that nothing is loaded that was not.
 
 use std::ops::Range;

@@ -18,7 +18,7 @@ use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::no_restrict;
 use crate::subjects::flow::iterations;
 use crate::wording::{self, number};
-use crate::{Context, Cure, Finding, Place, Recompiled};
+use crate::{Context, Cure, Finding, Place, Recompilation};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mem/loop-invariant-load",
@@ -167,7 +167,7 @@ fn is_device(class: Class) -> bool {
 }
 
 /// Executions by a warp that the access has the fewer.
-fn saved(again: &Recompiled, access: &Access) -> f64 {
+fn saved(again: &Recompilation, access: &Access) -> f64 {
     let class = if access.op == Op::Load {
         Class::Ldg
     } else {
@@ -388,7 +388,7 @@ fn movable(kernel: &Kernel, access: &Access) -> bool {
         && is_settled(kernel, access, own)
 }
 
-/// True where a barrier stands between the last store to an array and the innermost loop around an access to it: what
+/// True where a barrier is between the last store to an array and the innermost loop around an access to it: what
 /// the loop's own barrier would make visible is visible before it.
 fn is_settled(kernel: &Kernel, access: &Access, own: VarId) -> bool {
     let (mut open, mut settled) = (false, true);

@@ -4,7 +4,7 @@
 //! the file shows every declaration.
 
 use crate::Cure;
-use warplens_hir::semantics::{Hands, Launches, declared_name, parameters};
+use warplens_hir::semantics::{ElementUse, Launches, declared_name, parameters};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::{Field, Kind, Language, Node, has_word, is_restrict};
 
@@ -105,7 +105,7 @@ impl Pointer<'_> {
             used.parent().is_some_and(|element| {
                 let subscript = element.kind() == Kind::SubscriptExpression
                     && element.field(Field::Argument) == Some(used);
-                subscript && !is_written(element) && code.hands(element) == Hands::Value
+                subscript && !is_written(element) && code.hands(element) == ElementUse::Value
             })
         })
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use warplens_facts::facts::{Access, SharedArray, Space};
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{Hands, children, declared_name};
+use warplens_hir::semantics::{ElementUse, children, declared_name};
 use warplens_syntax::{BinaryOperator, Document, Field, Kind, Node, binary};
 
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
@@ -397,7 +397,7 @@ fn kept_right(
     }
     indices.len() == array.extents.len()
         && within_its_row(code, kernel, array, &indices)
-        && code.hands(at) == Hands::Value
+        && code.hands(at) == ElementUse::Value
 }
 
 /// False where the last index may run past its row on purpose: `tile[0][threadIdx.x]` over all rows. Rows

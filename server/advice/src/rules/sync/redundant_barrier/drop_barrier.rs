@@ -81,7 +81,7 @@ fn fix(
     })
 }
 
-/// A statement, with its line where nothing else stands there.
+/// A statement, with its line where nothing else is there.
 fn whole_line(text: &str, node: Node<'_>) -> Range<usize> {
     let Range { start, end } = node.byte_range();
     let head = text[..start].rfind('\n').map_or(0, |at| at + 1);

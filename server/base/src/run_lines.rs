@@ -1,0 +1,240 @@
+//! How a program is started, as the files beside it say: targets of a Makefile, tests of CMake, lines of a README or a script.
+//!
+//! In: such a file's text, which program is meant. Out: its arguments and the line. What holds: the text is read, nothing is executed; a
+//! line that only a shell can work out (substitutions, loops) says nothing.
+
+use std::collections::BTreeMap;
+
+use crate::split_command;
+
+/// Lines of one file that are read.
+const MOST_LINES: usize = 20_000;
+/// Variables within variables.
+const DEEPEST: usize = 8;
+
+/// How a program is started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RunLine {
+    /// `argv[1]` and so on.
+    pub arguments: Vec<String>,
+    /// 1-based.
+    pub line: usize,
+}
+
+/// Which program is meant.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// The name of its main source file without the extension.
+    pub stem: &'a str,
+    /// The folder has no other program: one of any name is meant.
+    pub only: bool,
+}
+
+impl Program<'_> {
+    fn is(self, word: &str) -> bool {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        let name = name.strip_suffix(".exe").unwrap_or(name);
+        !name.is_empty() && (self.only || name == self.stem)
+    }
+}
+
+/// The first command of the target `run`, else `test`, that starts the program.
+pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
+    let mut variables: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in text.lines().take(MOST_LINES) {
+        if line.starts_with('\t') {
+            continue;
+        }
+        if let Some((name, value)) = line.split_once('=') {
+            let name = name.trim_end_matches([':', '?', '+', ' ', '\t']).trim();
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if !name.is_empty() && name.chars().all(plain) {
+                let value = value.split('#').next().unwrap_or(value);
+                variables.entry(name).or_insert(value.trim());
+            }
+        }
+    }
+    ["run", "test"].into_iter().find_map(|target| {
+        let mut inside = false;
+        for (at, line) in text.lines().take(MOST_LINES).enumerate() {
+            if let Some(command) = line.strip_prefix('\t') {
+                let command = command.trim_start_matches(['@', '-', '+', ' ']);
+                if inside
+                    && let Some(command) = expanded(command, &variables, 0)
+                    && let Some(arguments) = started(&command, program)
+                {
+                    return Some(RunLine {
+                        arguments,
+                        line: at + 1,
+                    });
+                }
+            } else if !line.trim().is_empty() {
+                let names = line.split_once(':').map(|(names, _)| names);
+                inside = names.is_some_and(|names| names.split_whitespace().any(|of| of == target));
+            }
+        }
+        None
+    })
+}
+
+/// The first `add_test` that starts the program.
+pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
+    for (at, _) in text.match_indices("add_test") {
+        let rest = &text[at..];
+        let Some(list) = rest
+            .split_once('(')
+            .and_then(|(_, rest)| rest.split_once(')'))
+            .map(|(list, _)| list)
+        else {
+            continue;
+        };
+        let command = match list.split_once("COMMAND") {
+            Some((_, command)) => command,
+            // The old form: a name, then the command.
+            None => list
+                .trim()
+                .split_once(char::is_whitespace)
+                .map_or("", |(_, rest)| rest),
+        };
+        if command.contains("${") || command.contains("$<") {
+            continue;
+        }
+        let words = split_command(command);
+        if let Some((first, arguments)) = words.split_first()
+            && program.is(first)
+        {
+            return Some(RunLine {
+                arguments: arguments.to_vec(),
+                line: text[..at].matches('\n').count() + 1,
+            });
+        }
+    }
+    None
+}
+
+/// The first line that starts the program: `./main 10000 200`, with or without a prompt before it.
+pub fn in_script(text: &str, program: Program) -> Option<RunLine> {
+    for (at, line) in text.lines().take(MOST_LINES).enumerate() {
+        let line = line.trim().trim_start_matches(['$', '>', ' ']);
+        if line.starts_with("./")
+            && let Some(arguments) = started(line, program)
+        {
+            return Some(RunLine {
+                arguments,
+                line: at + 1,
+            });
+        }
+    }
+    None
+}
+
+/// The arguments of a command that starts the program; `None` for another command, and for what a shell would have to work out.
+fn started(command: &str, program: Program) -> Option<Vec<String>> {
+    if command.contains(['`', '$', '*']) {
+        return None;
+    }
+    let words = split_command(command);
+    let at = words
+        .iter()
+        .position(|word| word.starts_with("./") && program.is(word))?;
+    let ends = |word: &String| {
+        matches!(
+            word.as_str(),
+            "|" | "||" | "&&" | "&" | ";" | "<" | ">" | ">>"
+        ) || word.starts_with('>')
+            || word.starts_with("2>")
+    };
+    let rest = &words[at + 1..];
+    let end = rest.iter().position(ends).unwrap_or(rest.len());
+    Some(
+        rest[..end]
+            .iter()
+            .map(|word| word.trim_end_matches(';').to_owned())
+            .collect(),
+    )
+}
+
+/// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where a function stands
+/// in it.
+fn expanded(text: &str, variables: &BTreeMap<&str, &str>, depth: usize) -> Option<String> {
+    if depth > DEEPEST {
+        return None;
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let close = match rest.chars().next()? {
+            '(' => ')',
+            '{' => '}',
+            _ => return None,
+        };
+        let (name, behind) = rest[1..].split_once(close)?;
+        if name.contains([' ', '$', ',']) {
+            return None;
+        }
+        if let Some(value) = variables.get(name) {
+            out.push_str(&expanded(value, variables, depth + 1)?);
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONLY: Program = Program {
+        stem: "main",
+        only: true,
+    };
+
+    fn arguments(found: Option<RunLine>) -> Option<(Vec<String>, usize)> {
+        found.map(|found| (found.arguments, found.line))
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn the_target_run_of_a_makefile_says_how_a_program_is_started() {
+        let text = "program = stencil\nN := 512\nall: $(program)\n\tnvcc -o $(program) main.cu\n\
+                    run: $(program)\n\t@echo go\n\t$(LAUNCHER) ./$(program) -n $(N) \"two words\" > log.txt\n";
+        let found = arguments(in_makefile(text, ONLY));
+        assert_eq!(found, Some((words(&["-n", "512", "two words"]), 7)));
+        let other = Program {
+            stem: "other",
+            only: false,
+        };
+        assert_eq!(in_makefile(text, other), None);
+    }
+
+    #[test]
+    fn what_only_a_shell_can_work_out_says_nothing() {
+        assert_eq!(in_makefile("run:\n\t./main $$HOME\n", ONLY), None);
+        assert_eq!(in_makefile("run:\n\t./main $(shell nproc)\n", ONLY), None);
+        assert_eq!(in_makefile("run:\n\t./main `nproc`\n", ONLY), None);
+        assert_eq!(in_makefile("A = $(A)\nrun:\n\t./main $(A)\n", ONLY), None);
+        assert_eq!(in_makefile("all:\n\t./main 1\n", ONLY), None);
+    }
+
+    #[test]
+    fn tests_of_cmake_and_lines_of_a_readme_do_too() {
+        let cmake = "add_executable(main main.cu)\nadd_test(NAME quick COMMAND main 64 2)\n";
+        assert_eq!(
+            arguments(in_cmake(cmake, ONLY)),
+            Some((words(&["64", "2"]), 2))
+        );
+        assert_eq!(in_cmake("add_test(NAME a COMMAND main ${N})", ONLY), None);
+        let readme = "Build it, then\n\n    $ ./main 1000 10\n";
+        assert_eq!(
+            arguments(in_script(readme, ONLY)),
+            Some((words(&["1000", "10"]), 3))
+        );
+        assert_eq!(in_script("Type ./main 3 to start", ONLY), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Query family: the facts of a kernel's source under one launch.
+//!
+//! In: a kernel in IR, a launch with its arguments, what the user gives of conditions and arrays, a GPU. Out: [`SourceFacts`]. What
+//! holds: neither how the kernel is compiled, nor a compiler's report, nor what is asked of models and rules is part of it: facts stay
+//! when these change.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use warplens_facts::facts::{Launch, SourceFacts};
+use warplens_facts::{Contents as ArrayContents, Request, analyze};
+use warplens_machine::Profile;
+
+use crate::Overrides;
+use crate::contents::Contents;
+use crate::launch::{Given, Resolved};
+use crate::lowered::{Lowered, arrays};
+use crate::memo::hash;
+use crate::sizes::Sizes;
+
+/// What facts depend on.
+pub(crate) struct FactsQuestion<'a> {
+    lowered: &'a Lowered,
+    profile: &'a Profile,
+    resolved: &'a Resolved,
+    sizes: &'a Sizes,
+    pub(crate) probabilities: Vec<(u32, f64)>,
+    pub(crate) contents: Vec<ArrayContents>,
+    /// What they are kept under.
+    pub(crate) key: u64,
+}
+
+impl<'a> FactsQuestion<'a> {
+    pub(crate) fn new(
+        lowered: &'a Lowered,
+        given: &Given,
+        (resolved, sizes): (&'a Resolved, &'a Sizes),
+        profile: &'a Profile,
+        overrides: &Overrides,
+    ) -> FactsQuestion<'a> {
+        let given_contents = arrays(&lowered.kernel)
+            .into_iter()
+            .filter_map(|(parameter, _)| {
+                let bytes = Arc::clone(overrides.contents.get(&parameter)?);
+                Some(ArrayContents { parameter, bytes })
+            });
+        let contents: Vec<ArrayContents> = given_contents.collect();
+        let probabilities = given.probabilities();
+        let of_lines = probabilities.iter();
+        let of_lines: Vec<_> = of_lines.map(|&(line, p)| (line, p.to_bits())).collect();
+        let key = hash(&[
+            &lowered.fingerprint,
+            &figures(profile),
+            &resolved.launch,
+            &resolved.arguments,
+            &resolved.covers,
+            &sizes.taken(),
+            &of_lines,
+            &contents,
+        ]);
+        FactsQuestion {
+            lowered,
+            profile,
+            resolved,
+            sizes,
+            probabilities,
+            contents,
+            key,
+        }
+    }
+
+    /// The facts under another launch: what a rule asks once, and nobody again.
+    pub(crate) fn under(&self, launch: Launch) -> SourceFacts {
+        // Blocks of another shape cover something else.
+        let same = launch.block == self.resolved.launch.block;
+        let mut facts = analyze(&Request {
+            kernel: &self.lowered.kernel,
+            launch,
+            profile: self.profile,
+            arguments: &self.resolved.arguments,
+            covers: if same { &self.resolved.covers } else { &[] },
+            probabilities: &self.probabilities,
+            contents: &self.contents,
+        });
+        self.sizes.assumed(&mut facts.assumptions);
+        facts
+    }
+}
+
+/// What of a GPU tells it from others: its name, and what settings change of it.
+pub(crate) fn figures(profile: &Profile) -> impl Hash + '_ {
+    (
+        &profile.id,
+        profile.bank_rule,
+        profile.sm_clock_mhz.to_bits(),
+        profile.limited_to_w.map(f64::to_bits),
+    )
+}
+
+impl Contents {
+    /// A kernel's facts under the launch that it is analysed under.
+    pub(crate) fn facts(&self, question: &FactsQuestion<'_>) -> Arc<SourceFacts> {
+        let make = || question.under(question.resolved.launch);
+        self.facts.get_or(question.key, make)
+    }
+}

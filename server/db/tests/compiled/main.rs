@@ -1,0 +1,6 @@
+//! The compiled kernel as predicted, held against compilers and what they made of kernels.
+
+mod amd;
+mod compilers;
+mod executed;
+mod kernels;

@@ -1,0 +1,10 @@
+//! What the source says of a kernel, held against what is counted thread by thread or worked out by hand.
+
+mod counts;
+mod covers;
+mod dependence;
+mod limits;
+mod memory;
+mod metamorphic;
+mod separation;
+mod structural;

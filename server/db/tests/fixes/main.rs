@@ -1,0 +1,12 @@
+//! Code actions: what they make of kernels, and where they must not be offered.
+
+mod actions;
+mod arith;
+mod calls;
+mod fixed;
+mod launch;
+mod loops;
+mod memory;
+mod offered;
+mod staging;
+mod sync;

@@ -1,0 +1,9 @@
+//! The analysis and the edits of code actions, held against runs of kernels thread by thread.
+
+mod against;
+mod expressions;
+mod generated;
+mod generated_wide;
+mod kernels;
+mod problems;
+mod same_results;

@@ -1,0 +1,4 @@
+//! What is computed, when it is computed again, and that nothing but its inputs decides an answer.
+
+mod history;
+mod unchanged;

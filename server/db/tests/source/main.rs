@@ -1,0 +1,13 @@
+//! What programs mean: preprocessor, headers, templates, classes, launches, host code and arithmetic, as the accesses that come of them.
+
+mod build_options;
+mod causes;
+mod contents;
+mod control;
+mod launch_order;
+mod launchers;
+mod members;
+mod opencl_two;
+mod reading;
+mod semantics;
+mod templates;

@@ -1,0 +1,4 @@
+//! An answer comes soon, whatever is typed, and its computation stops once nothing waits for it.
+
+mod cancelling;
+mod robust;

@@ -1,0 +1,113 @@
+//! What the executor notes while the kernel runs, before it is measured over the launch.
+//!
+//! In: sites, addresses and conditions as expressions, each with its context. What holds: a draft has no figures; those are
+//! made of it when the run is over.
+
+use warplens_machine::{Profile, address_period, bank_period};
+use warplens_symbolic::Id;
+
+use crate::facts::{Alias, BranchKind, Op, Site, Space, StructField};
+use crate::value::{Doubt, PartId};
+use crate::why::Why;
+
+/// An access before it is measured.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessDraft {
+    pub(crate) site: Site,
+    pub(crate) text: String,
+    pub(crate) array: String,
+    pub(crate) space: Space,
+    pub(crate) shared: Option<usize>,
+    pub(crate) op: Op,
+    pub(crate) bytes: u32,
+    pub(crate) element: u32,
+    pub(crate) address: Id,
+    pub(crate) context: usize,
+    pub(crate) field: Option<StructField>,
+    pub(crate) alias: Alias,
+    pub(crate) doubt: Option<Doubt>,
+    /// The expression, and which of its pieces.
+    pub(crate) origin: PartId,
+    pub(crate) piece: u32,
+    /// Why nothing can be said of where it goes, whatever the address.
+    pub(crate) unseen: Option<Unseen>,
+}
+
+impl AccessDraft {
+    /// A shift of all lanes by this many bytes changes no figure.
+    pub(crate) fn period(&self, profile: &Profile) -> i64 {
+        match self.space {
+            Space::Shared => bank_period(profile),
+            Space::Constant => word(self.bytes),
+            _ => address_period(profile),
+        }
+        .max(1)
+    }
+}
+
+/// Accesses of which only the runtime knows more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// A packet of a pipe.
+    Pipe,
+    /// In a launch that the kernel makes.
+    Launch,
+}
+
+/// Where the probability of a condition is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum From {
+    /// A directive of the user.
+    Directive,
+    /// `__builtin_expect`.
+    Expectation,
+    /// That two numbers with a fraction are equal by chance.
+    Chance,
+    /// No statement of either: the default.
+    Default,
+}
+
+/// A branch before it is measured.
+#[derive(Debug, Clone)]
+pub(crate) struct BranchDraft {
+    pub(crate) site: Site,
+    pub(crate) text: String,
+    pub(crate) kind: BranchKind,
+    /// The condition; a loop's: its trip count, where that is one expression.
+    pub(crate) condition: Option<Id>,
+    pub(crate) context: usize,
+    /// The context of a loop's body.
+    pub(crate) inner: Option<usize>,
+    pub(crate) taken_operations: u32,
+    pub(crate) other_operations: u32,
+    pub(crate) probability: f64,
+    pub(crate) probability_from: From,
+    /// Data decides, or it was not understood.
+    pub(crate) why: Option<Why>,
+    pub(crate) origin: PartId,
+}
+
+/// A barrier and its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BarrierDraft {
+    pub(crate) site: Site,
+    pub(crate) context: usize,
+}
+
+/// A place where control parted, as it was executed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ControlDraft {
+    /// The address of the loop's statement, of the condition, of the first operand.
+    pub(crate) place: usize,
+    /// Its branch; `usize::MAX` where it is none of the source.
+    pub(crate) branch: usize,
+    pub(crate) outer: usize,
+    pub(crate) taken: usize,
+    /// The context of the other side, where there is one.
+    pub(crate) other: Option<usize>,
+}
+
+/// What a lane reads at a time, in bytes: at least 4.
+pub(crate) fn word(bytes: u32) -> i64 {
+    i64::from(bytes.clamp(4, 1 << 16).next_power_of_two())
+}

@@ -1,0 +1,4 @@
+//! Tasks of the laboratory, run as its users run them.
+
+mod accuracy;
+mod outputs;
