@@ -56,7 +56,9 @@ pub mod difference;
 mod engine;
 mod estimates;
 mod fixes;
+mod formula;
 mod graph;
+mod guard;
 mod kinds;
 mod launch;
 mod look;
@@ -75,6 +77,8 @@ mod results;
 mod said;
 mod series;
 pub mod settings;
+mod size;
+mod sizes;
 mod sources;
 mod stores;
 mod suppress;
@@ -218,6 +222,8 @@ pub struct KernelAnalysis {
     pub template_args: Vec<(String, String)>,
     /// What [`KernelAnalysis::expressions`] makes, and from what.
     pub(crate) counting: counting::Counting,
+    /// Sizes that nothing gives, and what depends on them.
+    pub(crate) sizes: sizes::Sizes,
     /// Array parameters, and the bytes of their elements.
     pub(crate) arrays: Vec<(String, u64)>,
     /// What a compiler's word on this kernel is kept under.

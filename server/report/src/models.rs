@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::figure::{number, time, words};
+use crate::estimate::{applies, maybe_time};
+use crate::figure::{number, words};
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 
@@ -70,7 +71,7 @@ pub fn agreement(result: &KernelResult) -> Option<String> {
     let applied = result
         .estimates
         .values()
-        .filter(|estimate| estimate.cycles.is_some());
+        .filter(|estimate| applies(estimate));
     for bottleneck in applied.filter_map(|estimate| estimate.bottleneck) {
         *votes.entry(bottleneck).or_insert(0) += 1;
     }
@@ -82,7 +83,11 @@ pub fn agreement(result: &KernelResult) -> Option<String> {
 fn figures(estimate: &Estimate) -> [String; 3] {
     let unknown = || "-".to_owned();
     [
-        estimate.time_ms.map_or_else(unknown, time),
+        if applies(estimate) {
+            maybe_time(estimate)
+        } else {
+            unknown()
+        },
         estimate
             .cycles
             .map_or_else(unknown, |cycles| number(cycles.round())),

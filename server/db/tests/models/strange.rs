@@ -135,7 +135,10 @@ fn strange_kernels_have_finite_answers_soon() {
                                 assert!(*steps <= 700_000.0, "{which}: {steps} steps");
                             }
                         }
-                        None => assert!(!why.is_empty(), "{which}: no reason"),
+                        None => assert!(
+                            !why.is_empty() || answer.open.is_some(),
+                            "{which}: no reason"
+                        ),
                     }
                     answers.insert(model, answer.cycles);
                 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use warplens_db::{PlacedKernel, Spoken};
-use warplens_facts::facts::{Assumed, Assumption, Launch};
+use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
 use warplens_models::ModelId;
+use warplens_report::check;
 use warplens_report::figure;
 use warplens_report::figure::words;
 
@@ -21,10 +22,8 @@ pub fn title(kernel: &PlacedKernel) -> String {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
-    match estimate.time_ms {
-        Some(time) => parts.push(figure::time(time)),
-        None => parts.push("no estimate".to_owned()),
-    }
+    let time = check::shown_time(&estimate);
+    parts.push(time.unwrap_or_else(|| "no estimate".to_owned()));
     if let Some(bottleneck) = estimate.bottleneck {
         parts.push(words(bottleneck.name()));
     }
@@ -38,10 +37,8 @@ pub fn title(kernel: &PlacedKernel) -> String {
         registers(said, source)
     }));
     let detail = |name: &str| {
-        let shown = estimate.detail.get(name);
-        shown
-            .or_else(|| analysis.estimates().get(&ModelId::MwpCwp)?.detail.get(name))
-            .copied()
+        let shown = estimate.detail.get(name).copied();
+        shown.or_else(|| analysis.detail(ModelId::MwpCwp, name))
     };
     if let (Some(mwp), Some(cwp)) = (detail("mwp"), detail("cwp")) {
         parts.push(format!("MWP {mwp:.1} CWP {cwp:.1}"));
@@ -112,7 +109,12 @@ fn assumed(kernel: &PlacedKernel) -> Option<String> {
     let clock = profile
         .limited_to_w
         .map(|_| format!("SM clock {:.0} MHz", profile.sm_clock_mhz));
-    name_some(&facts.launch, clock, &facts.assumptions)
+    let mut launch = facts.launch;
+    if kernel.analysis.grid_formula().is_some() {
+        // The time depends on it, or says what it needs.
+        launch.grid_source = Source::LaunchSite;
+    }
+    name_some(&launch, clock, &facts.assumptions)
 }
 
 fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption]) -> Option<String> {
@@ -130,7 +132,8 @@ fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption])
         if matches!(
             assumption.symbol,
             Assumed::Block | Assumed::Grid | Assumed::Alignment
-        ) {
+        ) || assumption.source == UNKNOWN
+        {
             continue;
         }
         // Of a loop's guessed length the number is enough; the kernel's page says which loop.
@@ -161,7 +164,6 @@ fn extents(extents: [u64; 3]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warplens_facts::facts::Source;
 
     fn assumption(symbol: &str, value: &str) -> Assumption {
         Assumption {
