@@ -174,6 +174,8 @@ fn result(
             dynamic_shared_bytes: dynamic,
             block_source: source(given.block.is_some()),
             grid_source: source(grid_given.is_some()),
+            count: None,
+            run: None,
         },
         variant: wire::Variant {
             number: 1,

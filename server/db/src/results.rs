@@ -334,6 +334,8 @@ fn result(
             dynamic_shared_bytes: launch.dynamic_shared_bytes,
             block_source: launch.block_source.name(),
             grid_source: launch.grid_source.name(),
+            count: placed.run.as_ref().and_then(|run| run.count),
+            run: placed.run.as_ref().map(|run| run.said.to_string()),
         },
         variant: wire::Variant {
             number: placed.variant as u64 + 1,

@@ -182,11 +182,15 @@ pub struct Launch {
     /// Bytes.
     pub dynamic_shared_bytes: u64,
     /// Where `block` comes from.
-    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "guard", "assumed"]))]
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "run", "settings", "config", "guard", "assumed"]))]
     pub block_source: &'static str,
     /// Where `grid` comes from.
-    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "guard", "assumed"]))]
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "run", "settings", "config", "guard", "assumed"]))]
     pub grid_source: &'static str,
+    /// How often the program makes the launch, where a run of it was followed and says so.
+    pub count: Option<u64>,
+    /// How the program was started, and where that is said: `./main 100, Makefile:7`.
+    pub run: Option<String>,
 }
 
 /// An assumed number.

@@ -229,6 +229,16 @@ fn heading(out: &mut String, result: &KernelResult, style: Style) {
     }
 }
 
+/// How the program is run that makes the launch, and how often it does.
+pub(crate) fn run(launch: &Launch) -> Option<String> {
+    let said = launch.run.as_ref()?;
+    Some(match launch.count {
+        Some(1) => format!("run as {said}: once"),
+        Some(count) => format!("run as {said}: {} times", number(count as f64)),
+        None => format!("run as {said}"),
+    })
+}
+
 fn label(out: &mut String, style: Style, name: &str, text: &str) {
     out.push_str("  ");
     style.push(out, Paint::Quiet, &format!("{name:<11}"));
@@ -254,6 +264,9 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
         }
     );
     label(out, style, "launch", &text);
+    if let Some(run) = run(launch) {
+        label(out, style, "", &printable(&run));
+    }
     if result.variant.of > 1 {
         label(out, style, "", &printable(&variant(result)));
     }
@@ -660,6 +673,8 @@ pub(crate) mod tests {
                 dynamic_shared_bytes: 0,
                 block_source: "directive",
                 grid_source: "assumed",
+                count: None,
+                run: None,
             },
             variant: Variant {
                 number: 1,

@@ -110,6 +110,9 @@ fn head(result: &KernelResult) -> String {
             .as_ref()
             .map_or_else(String::new, |step| format!(" {step}."))
     );
+    if let Some(run) = crate::estimate::run(launch) {
+        let _ = writeln!(out, "`{}`\n", run.replace('`', "'"));
+    }
     // Print registers only from a compiler report, where they come in two kinds, or where they spill.
     let said = result.resources.compiler.as_ref();
     if said.is_some() || result.resources.sgprs_per_wave.is_some() {
