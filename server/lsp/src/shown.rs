@@ -26,7 +26,7 @@ fn number(analysed: &Analysed) -> u64 {
     effective.settings.code_lens.enable.hash(&mut hasher);
     for kernel in &analysed.file.kernels {
         kernel.line.hash(&mut hasher);
-        render::lens::title(kernel).hash(&mut hasher);
+        render::lens::title(kernel, &analysed.file).hash(&mut hasher);
         render::lens::losses(kernel).hash(&mut hasher);
         render::lens::launch(kernel).hash(&mut hasher);
         render::lens::help(kernel).hash(&mut hasher);

@@ -404,8 +404,8 @@ mod tests {
         let typed = SCALE.replace("= 1", "= 12");
         world.files.set(Path::new(KERNEL), typed.as_str());
         assert_eq!(world.block(&typed), Some([64, 1, 1]));
-        // Whether it includes the host program now.
-        assert_eq!(world.computed(), ["includes", "text"]);
+        // Whether it includes the host program now, or has a `main` itself.
+        assert_eq!(world.computed(), ["includes", "is_program", "text"]);
     }
 
     #[test]

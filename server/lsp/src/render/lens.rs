@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warplens_db::{PlacedKernel, Spoken};
+use warplens_db::{FileAnalysis, PlacedKernel, Spoken};
 use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
 use warplens_models::ModelId;
 use warplens_report::check;
@@ -11,21 +11,28 @@ use warplens_report::figure::words;
 
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;
+/// Kernels of a file whose times are formulas, up to which lenses give these.
+const MOST_FORMULAS: usize = 12;
 
 /// `A100 SXM4 40GB · 132 µs · memory bandwidth · occupancy 100 % (warps) · MWP 12.1 CWP 8.0 · assumes block
 /// 256, n 1024`
-pub fn title(kernel: &PlacedKernel) -> String {
+pub fn title(kernel: &PlacedKernel, file: &FileAnalysis) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
-    let estimate = analysis.estimate();
     if let Some(impossible) = &analysis.input.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
-    let time = check::shown_time(&estimate);
-    parts.push(time.unwrap_or_else(|| "no estimate".to_owned()));
-    if let Some(bottleneck) = estimate.bottleneck {
-        parts.push(words(bottleneck.name()));
+    let unknown = analysis.unknown_sizes();
+    let estimate = (unknown.is_empty() || formulas_are_shown(file)).then(|| analysis.estimate());
+    if let Some(estimate) = &estimate {
+        let time = check::shown_time(estimate);
+        parts.push(time.unwrap_or_else(|| "no estimate".to_owned()));
+        if let Some(bottleneck) = estimate.bottleneck {
+            parts.push(words(bottleneck.name()));
+        }
+    } else {
+        parts.push(format!("hover for the time by `{}`", unknown.join("`, `")));
     }
     parts.push(format!(
         "occupancy {:.0} % ({})",
@@ -37,7 +44,9 @@ pub fn title(kernel: &PlacedKernel) -> String {
         registers(said, source)
     }));
     let detail = |name: &str| {
-        let shown = estimate.detail.get(name).copied();
+        let shown = estimate
+            .as_ref()
+            .and_then(|of| of.detail.get(name).copied());
         shown.or_else(|| analysis.detail(ModelId::MwpCwp, name))
     };
     if let (Some(mwp), Some(cwp)) = (detail("mwp"), detail("cwp")) {
@@ -45,6 +54,13 @@ pub fn title(kernel: &PlacedKernel) -> String {
     }
     parts.extend(assumed(kernel));
     parts.join(" · ")
+}
+
+/// Whether lenses give times as formulas of sizes that nothing gives: each takes several analyses of its kernel, which a file of
+/// many such kernels would have a keystroke wait for. The hover gives it for one.
+fn formulas_are_shown(file: &FileAnalysis) -> bool {
+    let open = |kernel: &&PlacedKernel| !kernel.analysis.unknown_sizes().is_empty();
+    file.kernels.iter().filter(open).count() <= MOST_FORMULAS
 }
 
 /// `2 statements not understood`, where there are some.

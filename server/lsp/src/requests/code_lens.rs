@@ -55,7 +55,7 @@ pub async fn handle(
                     data: None,
                 };
                 let titles = [
-                    Some((render::lens::title(kernel), page)),
+                    Some((render::lens::title(kernel, &newest.analysed.file), page)),
                     render::lens::losses(kernel).map(|title| (title, losses)),
                     render::lens::launch(kernel).map(|title| (title, next)),
                     // A click alone leads on: without its command it says nothing.
