@@ -122,6 +122,7 @@ impl Contents {
         self.outlines.clear();
         self.units.clear();
         self.sites.clear();
+        self.runs.clear();
         self.builds.clear();
         self.called.clear();
         self.kernels.clear();

@@ -1,11 +1,9 @@
 //! The options with which host programs build the OpenCL of a file: what they define counts as it does for the
 //! compiler.
 
-use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustc_hash::FxHasher;
 use warplens_host::Build;
 use warplens_ir::{Assumption, AssumptionKind};
 
@@ -15,7 +13,7 @@ use crate::settings::Settings;
 const MOST_KERNELS: usize = 64;
 
 /// What one build defines for a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BuildOptions {
     defines: Vec<(String, String)>,
     /// Where the host program builds it.
@@ -84,13 +82,6 @@ impl BuildOptions {
                     one_of_several: self.one_of_several,
                 },
             })
-    }
-
-    /// A hash of all that is said.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        self.hash(&mut hasher);
-        hasher.finish()
     }
 }
 

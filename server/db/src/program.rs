@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHasher};
 use warplens_hir::{Item, ItemKind, Unit};
 use warplens_host::{LaunchSite, LaunchWords};
+use warplens_ir::Assumption;
 use warplens_syntax::{Directive, Expanded};
 
 use crate::lowered::Lowered;
@@ -33,6 +34,8 @@ pub(crate) struct Program {
     /// Where its functions begin, see [`Program::functions`].
     pub(crate) functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
     pub(crate) launch_words: OnceLock<LaunchWords>,
+    /// What its build assumes, see [`Program::built`].
+    pub(crate) built: OnceLock<Vec<Assumption>>,
 }
 
 impl Program {
@@ -63,6 +66,17 @@ impl Program {
     pub(crate) fn launch_words(&self) -> &LaunchWords {
         let words = || LaunchWords::of(&self.text.text);
         self.launch_words.get_or_init(words)
+    }
+
+    /// What is assumed of its kernels: of what the host program's build defines, the names that stand in it.
+    pub(crate) fn built(&self) -> &[Assumption] {
+        self.built.get_or_init(|| {
+            let options = self.options.iter();
+            let stands = |name: &str| stands_in(name, &self.text);
+            options
+                .flat_map(|options| options.assumptions(stands))
+                .collect()
+        })
     }
 
     /// Where each of its functions begins now, by the hash of what it says.
@@ -122,6 +136,15 @@ fn is_only_device(text: &str) -> bool {
     let head = &text[..text.find('{').unwrap_or(text.len())];
     let host = head.contains("__host__") || head.contains("constexpr");
     head.contains("__device__") && !host
+}
+
+/// True where a text or a header of it has the name as a word.
+fn stands_in(name: &str, text: &Expanded) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut found = text.source.match_indices(name);
+    found.any(|(at, _)| {
+        !text.source[..at].ends_with(word) && !text.source[at + name.len()..].starts_with(word)
+    }) || text.includes.iter().any(|header| stands_in(name, header))
 }
 
 /// Where each function of a text begins now, by the hash of what it says.

@@ -88,8 +88,12 @@ pub(crate) struct Header {
     /// Every file it depends on, with the hash of its text.
     pub(crate) reads: Vec<(PathBuf, u64)>,
     pub(crate) missing: Vec<String>,
+    /// What it leaves out although it includes it, because that was being read when the header was: it may include the header.
+    pub(crate) within: Vec<PathBuf>,
     /// Bytes of it and of all it includes.
     pub(crate) bytes: usize,
+    /// The most of them that were held against the limit at one time; without end where one did not fit.
+    pub(crate) peak: usize,
     /// Bytes that its text and its tree take in memory, about.
     pub(crate) weight: usize,
     /// Definitions assumed in it and in all it includes.

@@ -119,7 +119,9 @@ impl Look<'_> {
                 includes: Vec::new(),
                 reads: Vec::new(),
                 missing: Vec::new(),
+                within: Vec::new(),
                 bytes: 0,
+                peak: 0,
                 assumed: Vec::new(),
                 once: Vec::new(),
             };

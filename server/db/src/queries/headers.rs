@@ -41,8 +41,12 @@ pub(crate) struct Reader<'a> {
     pub(crate) includes: Vec<Arc<Expanded>>,
     pub(crate) reads: Vec<(PathBuf, u64)>,
     pub(crate) missing: Vec<String>,
+    /// Included files that were left out because they were being read.
+    pub(crate) within: Vec<PathBuf>,
     /// Bytes of headers read so far.
     pub(crate) bytes: usize,
+    /// The most of them that were held against the limit at one time; without end where one did not fit.
+    pub(crate) peak: usize,
     /// Definitions assumed in headers.
     pub(crate) assumed: Vec<(String, String)>,
     /// Markers of `#pragma once` that were looked up.
@@ -98,7 +102,9 @@ impl Reader<'_> {
             includes: Vec::new(),
             reads: vec![(path.to_path_buf(), file.hash)],
             missing: Vec::new(),
+            within: Vec::new(),
             bytes: self.bytes + file.text.len(),
+            peak: self.bytes + file.text.len(),
             assumed: Vec::new(),
             once: Vec::new(),
         };
@@ -129,6 +135,10 @@ impl Reader<'_> {
             first = Some(std::mem::replace(&mut done, again).trace);
         }
         let mut trace = std::mem::take(&mut done.trace);
+        // Whoever includes it depends on whether it was read before.
+        if let Some(marker) = &marker {
+            trace.look_up(marker);
+        }
         for marker in &inner.once {
             trace.look_up(marker);
         }
@@ -140,6 +150,8 @@ impl Reader<'_> {
         }
         trace.finish(macros, &done.macros);
         inner.assumed.extend(assumed);
+        // That it leaves itself out is so wherever it is included.
+        inner.within.retain(|path| self.stack.contains(path));
         let end = done.macros.clone();
         let text = Expanded::new(
             path.into(),
@@ -165,12 +177,16 @@ impl Reader<'_> {
             used: AtomicU64::new(0),
             reads: inner.reads,
             missing: inner.missing,
+            within: inner.within,
             bytes: inner.bytes - self.bytes,
+            peak: inner.peak.saturating_sub(self.bytes),
             assumed: inner.assumed,
             seen: AtomicU64::new(self.generation.unwrap_or(u64::MAX)),
         });
-        let mut headers = self.look.headers();
-        headers.keep(key, &header);
+        if header.peak <= MOST_READ {
+            let mut headers = self.look.headers();
+            headers.keep(key, &header);
+        }
         (header, end)
     }
 
@@ -181,13 +197,27 @@ impl Reader<'_> {
             headers.by_key.get(&key).cloned()?
         };
         let known = readings.into_iter().rev().find(|reading| {
-            reading.start.reads_alike(macros, &reading.trace) && self.still_holds(reading)
+            reading.start.reads_alike(macros, &reading.trace)
+                && self.reads_as_much(reading)
+                && self.still_holds(reading)
         })?;
         let mut headers = self.look.headers();
         headers.clock += 1;
         headers.shared += 1;
         known.used.store(headers.clock, Ordering::Relaxed);
         Some(known)
+    }
+
+    /// True where what a reading left out because it was being read is being read here as well and nothing else is, and where
+    /// all that it read fits.
+    fn reads_as_much(&self, header: &Header) -> bool {
+        let is_open = |path: &Path| {
+            let mut open = self.stack.iter();
+            open.any(|open| open.as_os_str() == path.as_os_str())
+        };
+        self.bytes.saturating_add(header.peak) <= MOST_READ
+            && header.within.iter().all(|path| is_open(path))
+            && !header.reads.iter().any(|(path, _)| is_open(path))
     }
 
     /// True where no file that a header depends on has changed.
@@ -233,6 +263,7 @@ impl Reader<'_> {
                 macros = after;
                 self.reads.extend(header.reads.iter().cloned());
                 self.missing.extend(header.missing.iter().cloned());
+                self.within.extend(header.within.iter().cloned());
                 self.includes.push(Arc::clone(&header.text));
             }
         }
@@ -301,7 +332,11 @@ impl Includes for Reader<'_> {
             }
             return IncludeResult::Nothing;
         };
-        if self.stack.len() > DEEPEST || self.stack.contains(&path) {
+        if self.stack.contains(&path) {
+            self.within.push(path);
+            return IncludeResult::Nothing;
+        }
+        if self.stack.len() > DEEPEST {
             return IncludeResult::Nothing;
         }
         let Some(file) = files.read(&path) else {
@@ -324,13 +359,18 @@ impl Includes for Reader<'_> {
         if self.bytes + file.text.len() > MOST_READ {
             self.missing
                 .push(format!("{} (too many headers)", line.spelled));
+            // What leaves something out for that is not what others read.
+            self.peak = usize::MAX;
             return IncludeResult::Nothing;
         }
         let (header, after) = self.header(&path, &file, macros);
+        let peak = self.bytes.saturating_add(header.peak);
+        self.peak = self.peak.max(peak);
         self.bytes += header.bytes;
         self.assumed.extend(header.assumed.iter().cloned());
         self.reads.extend(header.reads.iter().cloned());
         self.missing.extend(header.missing.iter().cloned());
+        self.within.extend(header.within.iter().cloned());
         self.includes.push(Arc::clone(&header.text));
         IncludeResult::Header {
             macros: after,

@@ -3,9 +3,12 @@
 //! In: an item of a [`Program`], the launch that binds its template parameters. Out: [`Lowered`], or that it was lost. What holds:
 //! places are beside the IR; a panic while lowering costs this kernel and nothing else.
 
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use rustc_hash::FxHasher;
 use warplens_hir::{Item, TemplateArguments, lower};
 use warplens_host::LaunchSite;
 use warplens_ir::{Assumption, AssumptionKind, CalleeLine};
@@ -41,17 +44,15 @@ impl Engine {
         } else {
             String::new()
         };
-        let options = program
-            .options
-            .as_ref()
-            .map(|options| options.fingerprint());
         let key = hash(&[
             &program.unit_key,
             &text,
             &item.reading,
             &source,
             &template_key,
-            &options,
+            &program.built(),
+            &program.text.assumed,
+            &directives_within(&program.text, &item.source),
             &program.linked,
         ]);
         if let Some(lowered) = self.contents().kernels.get(key) {
@@ -75,11 +76,7 @@ impl Engine {
                         });
                     }
                 }
-                if let Some(options) = &program.options {
-                    kernel
-                        .assumed
-                        .extend(options.assumptions(|name| stands_in(name, &program.text)));
-                }
+                kernel.assumed.extend(program.built().iter().cloned());
                 Ok(Some(self.contents().kernels.put(key, Lowered::new(kernel))))
             }
             Ok(None) => Ok(None),
@@ -89,13 +86,21 @@ impl Engine {
     }
 }
 
-/// True where a text or a header of it has the name as a word.
-fn stands_in(name: &str, text: &Expanded) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut found = text.source.match_indices(name);
-    found.any(|(at, _)| {
-        !text.source[..at].ends_with(word) && !text.source[at + name.len()..].starts_with(word)
-    }) || text.includes.iter().any(|header| stands_in(name, header))
+/// A hash of what the directives in these bytes of the source mean to a kernel there: what stands above decides that as well.
+fn directives_within(text: &Expanded, kernel: &Range<usize>) -> u64 {
+    let mut hasher = FxHasher::default();
+    for conditional in &text.undecided {
+        let branches = conditional.branches.iter();
+        for branch in branches.filter(|branch| kernel.contains(&branch.range.start)) {
+            (&conditional.names, branch.range.start - kernel.start).hash(&mut hasher);
+        }
+    }
+    let problems = text.problems.iter();
+    for problem in problems.filter(|problem| kernel.contains(&problem.range.start)) {
+        let at = problem.range.start - kernel.start;
+        (at, problem.range.len(), &problem.message).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Panics on purpose, for tests of what a panic costs.

@@ -291,6 +291,8 @@ fn edits_and_what_else_is_open_change_nothing() {
                     if opened != said {
                         let name = path.strip_prefix(&tree.root).unwrap_or(path);
                         let difference = difference(&opened, said);
+                        // At once: over other people's files this runs for long, and may be ended.
+                        eprintln!("{} {how}\n{difference}", name.display());
                         let _ = writeln!(differences, "{} {how}\n{difference}", name.display());
                     }
                 };

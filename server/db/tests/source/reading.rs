@@ -39,6 +39,20 @@ impl Folder {
         self.analyse_with(name, &Settings::default(), &Overrides::default())
     }
 
+    /// What the first kernel of a text assumes, with the text open in the editor.
+    fn assumes(&self, name: &str, text: &str) -> Vec<String> {
+        let path = self.root.path().join(name);
+        self.open.set(&path, text);
+        let document = Document::new(text, language_by_content(Language::from_path(&path), text));
+        let (settings, overrides) = (Settings::default(), Overrides::default());
+        let file = self
+            .engine
+            .analyze(&document, &path, &settings, &overrides, &Cancel::default())
+            .expect("not cancelled");
+        let assumed = file.kernels[0].analysis.facts.assumptions.iter();
+        assumed.map(|one| format!("{one:?}")).collect()
+    }
+
     fn analyse_with(&self, name: &str, settings: &Settings, overrides: &Overrides) -> FileAnalysis {
         let path = self.root.path().join(name);
         let text = fs::read_to_string(&path).expect("there");
@@ -225,6 +239,115 @@ fn headers_that_include_each_other_end() {
         ),
     ]);
     assert_eq!(costs(&folder.analyse("k.cu"))[0].1, Some(8.0));
+}
+
+#[test]
+fn a_header_that_leaves_out_what_is_being_read_reads_it_elsewhere() {
+    let kernel = |header: &str| {
+        format!(
+            "#include \"{header}\"\n__global__ void k(float *p) {{ p[threadIdx.x * STEP] = 0; }}\n"
+        )
+    };
+    let folder = Folder::new(&[
+        (
+            "a.h",
+            "#ifndef A_H\n#define A_H\n#include \"b.h\"\n#define WIDE\n#endif\n",
+        ),
+        (
+            "b.h",
+            "#ifndef B_H\n#define B_H\n#include \"a.h\"\n#ifdef WIDE\n#define STEP 8\n#else\n\
+             #define STEP 1\n#endif\n#endif\n",
+        ),
+        ("inner.cu", &kernel("a.h")),
+        ("outer.cu", &kernel("b.h")),
+    ]);
+    let sectors = |name: &str| costs(&folder.analyse(name))[0].1;
+    // b.h stands within a.h, which defines WIDE behind it; else a.h stands within b.h.
+    for _ in 0..2 {
+        assert_eq!(sectors("inner.cu"), Some(4.0));
+        assert_eq!(sectors("outer.cu"), Some(32.0));
+    }
+}
+
+#[test]
+fn a_header_that_was_read_in_a_small_file_is_left_out_of_one_that_has_read_enough() {
+    let filled = |lines: usize, rest: &str| format!("{rest}\n{}", "// filled ...\n".repeat(lines));
+    let kernel = "__global__ void k(float *p) { p[threadIdx.x] = 0; }\n";
+    let folder = Folder::new(&[
+        ("first.h", &filled(220_000, "typedef int first;")),
+        ("second.h", "#include \"third.h\"\ntypedef int second;\n"),
+        ("third.h", &filled(110_000, "typedef int third;")),
+        ("small.cu", &format!("#include \"second.h\"\n{kernel}")),
+        (
+            "large.cu",
+            &format!("#include \"first.h\"\n#include \"second.h\"\n{kernel}"),
+        ),
+    ]);
+    let missing = |name: &str| folder.analyse(name).missing_includes.clone();
+    for _ in 0..2 {
+        assert_eq!(missing("small.cu"), Vec::<String>::new());
+        assert_eq!(missing("large.cu"), ["third.h (too many headers)"]);
+    }
+}
+
+#[test]
+fn a_header_that_includes_one_that_is_read_once_reads_otherwise_behind_it() {
+    let kernel = "__global__ void k(value *p) { p[threadIdx.x] = 0; }\n";
+    let folder = Folder::new(&[
+        (
+            "types.h",
+            "#pragma once\n#include \"absent.h\"\ntypedef float value;\n",
+        ),
+        ("x.h", "#include \"types.h\"\n#define X 1\n"),
+        ("y.h", "#include \"types.h\"\n#define Y 1\n"),
+        ("one.cu", &format!("#include \"y.h\"\n{kernel}")),
+        (
+            "two.cu",
+            &format!("#include \"x.h\"\n#include \"y.h\"\n{kernel}"),
+        ),
+    ]);
+    for name in ["one.cu", "two.cu"] {
+        let file = folder.analyse(name);
+        assert_eq!(file.missing_includes, ["absent.h"], "{name}");
+    }
+}
+
+#[test]
+fn what_a_kernel_assumes_follows_the_text_around_it() {
+    let host = "void run() { clBuildProgram(p, 1, &d, \"-D STEP=4\", 0, 0); \
+                clCreateKernel(p, \"first\", 0); clCreateKernel(p, \"second\", 0); }\n";
+    let cuda = |before: &str, within: &str, after: &str| {
+        format!(
+            "{before}\n__global__ void first(float *p) {{\n{within}\n p[threadIdx.x] = 0; }}\n\
+             __global__ void second(float *p) {{ p[threadIdx.x{after}] = 1; }}\n"
+        )
+    };
+    let opencl = |after: &str| {
+        format!(
+            "__kernel void first(__global float *p) {{ p[get_global_id(0)] = 0; }}\n\
+             __kernel void second(__global float *p) {{ p[get_global_id(0){after}] = 1; }}\n"
+        )
+    };
+    let width = "#if WIDTH == 1\n#define SMALL\n#endif";
+    let branch = "#if WIDE\n p[0] = 1;\n#endif";
+    let texts = [
+        ("k.cu", cuda(width, "", " * WIDTH"), cuda(width, "", " * 1")),
+        (
+            "k.cu",
+            cuda("", branch, ""),
+            cuda("#define WIDE 0", branch, ""),
+        ),
+        ("k.cl", opencl(" * STEP"), opencl(" * 4")),
+    ];
+    for (name, one, other) in &texts {
+        let alone = |text: &str| Folder::new(&[("host.c", host)]).assumes(name, text);
+        let [expected, otherwise] = [alone(one), alone(other)];
+        assert_ne!(expected, otherwise, "{one}");
+        let folder = Folder::new(&[("host.c", host)]);
+        assert_eq!(folder.assumes(name, one), expected, "{one}");
+        assert_eq!(folder.assumes(name, other), otherwise, "{other}");
+        assert_eq!(folder.assumes(name, one), expected, "{one}");
+    }
 }
 
 #[test]
