@@ -154,8 +154,8 @@ fn started(command: &str, program: Program) -> Option<Vec<String>> {
     )
 }
 
-/// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where a function stands
-/// in it.
+/// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where it calls a
+/// function of make.
 fn expanded(text: &str, variables: &BTreeMap<&str, &str>, depth: usize) -> Option<String> {
     if depth > DEEPEST {
         return None;

@@ -218,6 +218,11 @@ impl KernelAnalysis {
         Some(texts.collect::<Vec<_>>().join(", "))
     }
 
+    /// True where nothing gives a size that the kernel reads.
+    pub fn has_unknown_sizes(&self) -> bool {
+        !self.sizes.unknowns.is_empty()
+    }
+
     /// Names of the sizes that nothing gives and that the kernel reads.
     pub fn unknown_sizes(&self) -> Vec<String> {
         self.sizes

@@ -71,7 +71,7 @@ pub enum Source {
     Settings,
     /// `warplens.toml`.
     Config,
-    /// As many threads as the kernel's guard lets work, where nobody gave the grid.
+    /// As many threads as the kernel's guard lets work, where the grid is not given.
     Guard,
     /// The stated default.
     Assumed,

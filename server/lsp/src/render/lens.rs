@@ -12,19 +12,19 @@ use warplens_report::figure::words;
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;
 /// Kernels of a file whose times are formulas, up to which lenses give these.
-const MOST_FORMULAS: usize = 12;
+const MOST_FORMULAS: usize = 4;
 
 /// `A100 SXM4 40GB · 132 µs · memory bandwidth · occupancy 100 % (warps) · MWP 12.1 CWP 8.0 · assumes block
 /// 256, n 1024`
-pub fn title(kernel: &PlacedKernel, file: &FileAnalysis) -> String {
+pub fn title(kernel: &PlacedKernel, formulas: bool) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
     if let Some(impossible) = &analysis.input.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
-    let unknown = analysis.unknown_sizes();
-    let estimate = (unknown.is_empty() || formulas_are_shown(file)).then(|| analysis.estimate());
+    let shown = formulas || !analysis.has_unknown_sizes();
+    let estimate = shown.then(|| analysis.estimate());
     if let Some(estimate) = &estimate {
         let time = check::shown_time(estimate);
         parts.push(time.unwrap_or_else(|| "no estimate".to_owned()));
@@ -32,7 +32,8 @@ pub fn title(kernel: &PlacedKernel, file: &FileAnalysis) -> String {
             parts.push(words(bottleneck.name()));
         }
     } else {
-        parts.push(format!("hover for the time by `{}`", unknown.join("`, `")));
+        let unknown = analysis.unknown_sizes().join("`, `");
+        parts.push(format!("hover for the time by `{unknown}`"));
     }
     parts.push(format!(
         "occupancy {:.0} % ({})",
@@ -58,8 +59,8 @@ pub fn title(kernel: &PlacedKernel, file: &FileAnalysis) -> String {
 
 /// Whether lenses give times as formulas of sizes that nothing gives: each takes several analyses of its kernel, which a file of
 /// many such kernels would have a keystroke wait for. The hover gives it for one.
-fn formulas_are_shown(file: &FileAnalysis) -> bool {
-    let open = |kernel: &&PlacedKernel| !kernel.analysis.unknown_sizes().is_empty();
+pub fn formulas_are_shown(file: &FileAnalysis) -> bool {
+    let open = |kernel: &&PlacedKernel| kernel.analysis.has_unknown_sizes();
     file.kernels.iter().filter(open).count() <= MOST_FORMULAS
 }
 

@@ -367,7 +367,7 @@ async fn a_lens_lists_its_assumptions() {
     let (mut client, _) = open(json!({}), unknown).await;
     let lenses = client.ask("textDocument/codeLens", document(URI)).await;
     let title = lenses[0]["command"]["title"].as_str().expect("a title");
-    // The time is one of `n`, which stands for no number.
+    // The time is one of `n`, which has no value.
     let parts: Vec<&str> = title.split(" · ").collect();
     assert_eq!(parts.last(), Some(&"assumes block 256"), "{title}");
     assert!(
