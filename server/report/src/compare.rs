@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::estimate::{grid, maybe_time};
+use crate::estimate::grid;
 use crate::figure::{extents, percent, speedup, words};
+use crate::models::maybe_time;
 use crate::table::{Align, Cell, Table};
 
 /// A comparison as Markdown, the fastest GPU first. All `results` are of one kernel under one launch; `model` is

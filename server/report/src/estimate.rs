@@ -5,10 +5,8 @@ use std::path::Path;
 
 use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult, Launch};
 
-use crate::figure::{
-    bytes, counted, extents, losses, maybe, number, percent, predicted, speedup, words,
-};
-use crate::models;
+use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
+use crate::models::{self, applies, maybe_time};
 use crate::resources::{registers, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
@@ -50,11 +48,6 @@ pub fn first_estimate(result: &KernelResult) -> Option<(&str, &Estimate)> {
     let auto = result.estimates.get_key_value("auto").filter(applies);
     auto.or_else(|| result.estimates.iter().find(applies))
         .map(|(name, estimate)| (name.as_str(), estimate))
-}
-
-/// True where the model says something of the time, be it that it needs a size.
-pub fn applies(estimate: &Estimate) -> bool {
-    estimate.cycles.is_some() || !estimate.unknowns.is_empty()
 }
 
 /// What the parts of the breakdown are parts of: the cycles, or 1 where the parts are shares.
@@ -443,16 +436,6 @@ fn branches(out: &mut String, result: &KernelResult, style: Style) {
     }
     section(out, style, "Branches and loops");
     out.push_str(&branch_table(result).render(style, 2));
-}
-
-/// A time that may be unknown, or depend on what is.
-pub(crate) fn maybe_time(estimate: &Estimate) -> String {
-    predicted(
-        estimate.time_ms,
-        estimate.time_formula.as_deref(),
-        &estimate.unknowns,
-    )
-    .unwrap_or_else(|| "?".to_owned())
 }
 
 fn estimates(out: &mut String, result: &KernelResult, style: Style) {

@@ -10,12 +10,12 @@ use warplens_db::wire::{Diagnostic, Estimate, KernelResult};
 
 use crate::escape::escape;
 use crate::estimate::{
-    access_table, branch_table, first_estimate, grid, loss_table, maybe_time, missing_headers,
-    variant,
+    access_table, branch_table, first_estimate, grid, loss_table, missing_headers, variant,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
 use crate::graph;
 use crate::models;
+use crate::models::maybe_time;
 use crate::plots::{self, bar, breakdown, gpus, heat, lanes, occupancy, roofline, scaling};
 use crate::resources::registers;
 use crate::sheet;

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use warplens_db::wire::KernelResult;
 
 use crate::estimate::{
-    MOST_LOSSES, access_table, branch_table, cost, first_estimate, grid, line_name, maybe_time,
-    part_cycles, parts, share, whole,
+    MOST_LOSSES, access_table, branch_table, cost, first_estimate, grid, line_name, part_cycles,
+    parts, share, whole,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, percent, speedup, words};
 use crate::models;
+use crate::models::maybe_time;
 use crate::resources::{registers, spilled};
 use crate::style::truncate;
 use crate::table::{Align, Table};

@@ -4,10 +4,24 @@ use std::collections::BTreeMap;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::estimate::{applies, maybe_time};
-use crate::figure::{number, words};
+use crate::figure::{number, predicted, words};
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
+
+/// True where the model says something of the time, be it that it needs a size.
+pub fn applies(estimate: &Estimate) -> bool {
+    estimate.cycles.is_some() || !estimate.unknowns.is_empty()
+}
+
+/// A time that may be unknown, or depend on what is.
+pub(crate) fn maybe_time(estimate: &Estimate) -> String {
+    predicted(
+        estimate.time_ms,
+        estimate.time_formula.as_deref(),
+        &estimate.unknowns,
+    )
+    .unwrap_or_else(|| "?".to_owned())
+}
 
 /// A row for each model.
 pub fn table(result: &KernelResult) -> Table {
