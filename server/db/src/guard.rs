@@ -58,13 +58,11 @@ fn definitions(kernel: &Kernel) -> Vec<Option<&Expr>> {
     let mut assigned = vec![0_u32; kernel.vars.len()];
     parts(&kernel.body, &mut |part| match part {
         Part::Statement(Stmt {
-            kind: StmtKind::Declare(id, value),
+            kind: StmtKind::Declare(id, Some(value)),
             ..
         }) => {
-            if let Some(value) = value {
-                defined[id.0 as usize] = Some(value);
-                assigned[id.0 as usize] += 1;
-            }
+            defined[id.0 as usize] = Some(value);
+            assigned[id.0 as usize] += 1;
         }
         Part::Expression(Expr {
             kind: ExprKind::Assign(op, to, value),

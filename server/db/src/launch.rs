@@ -505,9 +505,9 @@ impl StandIns<'_> {
         while above - below > 1 {
             let middle = below + (above - below) / 2;
             if enough(middle) {
-                above = middle
+                above = middle;
             } else {
-                below = middle
+                below = middle;
             }
         }
         let found = above.saturating_mul(granule);

@@ -204,8 +204,8 @@ impl fmt::Display for Size {
 mod tests {
     use super::*;
 
-    fn parameter(name: &str) -> Box<Size> {
-        Box::new(Size::Parameter(name.to_owned()))
+    fn parameter(name: &str) -> Size {
+        Size::Parameter(name.to_owned())
     }
 
     #[test]
@@ -221,21 +221,30 @@ mod tests {
         assert_eq!(text(follow(0, 256, 1)), "n / 256");
         assert_eq!(text(follow(-1, 64, 2)), "(n - 1) / 64 * 2");
         assert_eq!(text(follow(0, 1, 1)), "n");
-        let area = Size::Ceiling(Box::new(Size::Product(parameter("w"), parameter("h"))), 256);
+        let area = Size::Ceiling(
+            Box::new(Size::Product(
+                Box::new(parameter("w")),
+                Box::new(parameter("h")),
+            )),
+            256,
+        );
         assert_eq!(area.to_string(), "ceil(w * h / 256)");
     }
 
     #[test]
     fn one_parameter_is_told_with_what_is_added_and_divided() {
         let size = Size::Ceiling(
-            Box::new(Size::Difference(parameter("n"), Box::new(Size::Number(2)))),
+            Box::new(Size::Difference(
+                Box::new(parameter("n")),
+                Box::new(Size::Number(2)),
+            )),
             256,
         );
         assert_eq!(size.of_one(), Some(("n", 253, 256)));
         assert_eq!(size.value(&|_| Some(258)), Some(1));
         assert_eq!(size.value(&|_| Some(259)), Some(2));
         assert_eq!(size.value(&|_| None), None);
-        let area = Size::Product(parameter("w"), parameter("h"));
+        let area = Size::Product(Box::new(parameter("w")), Box::new(parameter("h")));
         assert_eq!(area.of_one(), None);
     }
 }

@@ -255,7 +255,7 @@ impl KernelAnalysis {
         if too_long && depends.open.is_none() {
             honest.why = Some("over an hour as the arguments are given".to_owned());
         }
-        honest.open = depends.open.clone();
+        honest.open.clone_from(&depends.open);
         if !depends.one_bottleneck {
             honest.bottleneck = None;
         }
@@ -349,6 +349,10 @@ impl KernelAnalysis {
     }
 
     /// A count's formula where it depends on an unknown size: `Some(None)` where it does and there is none.
+    #[expect(
+        clippy::option_option,
+        reason = "no open count, an open one without a formula, one with"
+    )]
     pub(crate) fn open_count(&self, class: OpClass) -> Option<Option<String>> {
         if self.sizes.unknowns.is_empty() {
             return None;

@@ -34,8 +34,8 @@ __global__ void very_long(float* a) {
 
 __global__ void very_long_twice(float* a) {
   __shared__ float tile[256];
-  for (long long i = 0; i < 100000LL; ++i)
-    for (long long j = 0; j < 10000LL; ++j) {
+  for (long long i = 0; i < 10000LL; ++i)
+    for (long long j = 0; j < 1000LL; ++j) {
       tile[threadIdx.x] = a[(i + j) & 1023];
       __syncthreads();
       a[threadIdx.x] += tile[threadIdx.x ^ 1];
