@@ -34,7 +34,7 @@ __global__ void very_long(float* a) {
 
 __global__ void very_long_twice(float* a) {
   __shared__ float tile[256];
-  for (long long i = 0; i < 10000LL; ++i)
+  for (long long i = 0; i < 1000LL; ++i)
     for (long long j = 0; j < 1000LL; ++j) {
       tile[threadIdx.x] = a[(i + j) & 1023];
       __syncthreads();
