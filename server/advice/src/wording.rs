@@ -1,6 +1,6 @@
 //! How findings and titles of actions speak, and how loud: the number first, then the cause, then the assumption, on one line.
 
-use warplens_facts::facts::{Access, Assumed, Certainty, SourceFacts};
+use warplens_facts::facts::{Access, Assumed, Certainty, Source, SourceFacts, UNKNOWN};
 use warplens_syntax::words_in;
 
 use crate::Severity;
@@ -69,21 +69,14 @@ pub(crate) fn occupancy(before: f64, after: f64) -> String {
     }
 }
 
-/// Loudness of a performance finding: never an error, a warning only where it is certain, or rests on
-/// assumptions that the message states.
+/// Loudness of a performance finding: never an error, a warning only where it is certain. What rests on a guess of the launch or
+/// of a value, which the message states, is a hint; what rests on what the compiler is predicted to do is no more than information.
 pub(crate) fn severity(gain: f64, certainty: Certainty, stated: bool) -> Severity {
-    if gain < WORTH_KNOWING {
-        return Severity::Hint;
-    }
-    let certain = match certainty {
-        Certainty::Exact => true,
-        Certainty::Assumed => stated,
-        Certainty::Unknown => false,
-    };
-    if certain && gain >= COSTLY {
-        Severity::Warning
-    } else {
-        Severity::Information
+    match certainty {
+        _ if gain < WORTH_KNOWING => Severity::Hint,
+        Certainty::Assumed if stated => Severity::Hint,
+        Certainty::Exact if gain >= COSTLY => Severity::Warning,
+        Certainty::Exact | Certainty::Assumed | Certainty::Unknown => Severity::Information,
     }
 }
 
@@ -128,7 +121,10 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
     let mut parts: Vec<String> = shown
         .iter()
         .take(ASSUMPTIONS_SHOWN)
-        .map(|a| format!("{} = {}", a.symbol, a.value))
+        .map(|a| match a.source.as_str() {
+            UNKNOWN => format!("a large {}", a.symbol),
+            _ => format!("{} = {}", a.symbol, a.value),
+        })
         .collect();
     if more {
         parts.push("…".to_owned());
@@ -136,7 +132,10 @@ pub(crate) fn assumes(facts: &SourceFacts, expressions: &[&str]) -> Option<Strin
     if block_assumed {
         parts.push(format!("block {}", extents(facts.launch.block)));
     } else if parts.is_empty() && grid_assumed {
-        parts.push(format!("grid {}", extents(facts.launch.grid)));
+        parts.push(match facts.launch.grid_source {
+            Source::Config => format!("grid {}", extents(facts.launch.grid)),
+            _ => "many blocks".to_owned(),
+        });
     }
     if parts.is_empty() {
         None
@@ -186,7 +185,6 @@ pub(crate) fn sentence(clauses: impl IntoIterator<Item = Option<String>>) -> Str
 mod tests {
     use super::*;
     use crate::testing::{Kernel, column_walk};
-    use warplens_facts::facts::Source;
 
     #[test]
     fn severity_follows_gain_and_certainty() {
@@ -196,7 +194,7 @@ mod tests {
             Severity::Information
         );
         assert_eq!(severity(1.10, Certainty::Exact, false), Severity::Warning);
-        assert_eq!(severity(3.0, Certainty::Assumed, true), Severity::Warning);
+        assert_eq!(severity(3.0, Certainty::Assumed, true), Severity::Hint);
         assert_eq!(
             severity(3.0, Certainty::Assumed, false),
             Severity::Information

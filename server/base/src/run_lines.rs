@@ -1,4 +1,4 @@
-//! How a program is started, as the files beside it say: targets of a Makefile, tests of CMake, lines of a README or a script.
+//! How a program is started, as the files beside it say: targets of a Makefile, tests of a `CMakeLists.txt`, lines of a README or a script.
 //!
 //! In: such a file's text, which program is meant. Out: its arguments and the line. What holds: the text is read, nothing is executed; a
 //! line that only a shell can work out (substitutions, loops) says nothing.
@@ -154,8 +154,8 @@ fn started(command: &str, program: Program) -> Option<Vec<String>> {
     )
 }
 
-/// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where a function stands
-/// in it.
+/// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where it calls a
+/// function of make.
 fn expanded(text: &str, variables: &BTreeMap<&str, &str>, depth: usize) -> Option<String> {
     if depth > DEEPEST {
         return None;

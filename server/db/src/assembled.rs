@@ -168,11 +168,14 @@ fn result(
         language: "assembly",
         gpu: profile.id.clone(),
         launch: wire::Launch {
-            grid,
+            grid: Some(grid),
+            grid_formula: None,
             block,
             dynamic_shared_bytes: dynamic,
             block_source: source(given.block.is_some()),
             grid_source: source(grid_given.is_some()),
+            count: None,
+            run: None,
         },
         variant: wire::Variant {
             number: 1,
@@ -234,6 +237,9 @@ fn no_estimate() -> wire::Estimate {
     wire::Estimate {
         cycles: None,
         time_ms: None,
+        time_formula: None,
+        time_formula_from: BTreeMap::new(),
+        unknowns: Vec::new(),
         cycles_function: None,
         bottleneck: None,
         breakdown: wire::Breakdown {

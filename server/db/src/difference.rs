@@ -61,6 +61,7 @@ fn standing(kernel: &PlacedKernel) -> Standing {
     let analysis = &kernel.analysis;
     let facts = &analysis.facts;
     let estimate = analysis.estimate();
+    let open = estimate.open.as_ref();
     let sum = |space: Space, each: &dyn Fn(&Access) -> Option<f64>| {
         let of_space = facts.accesses.iter();
         let mut of_space = of_space.filter(|access| access.space == space);
@@ -71,10 +72,15 @@ fn standing(kernel: &PlacedKernel) -> Standing {
     };
     Standing {
         line: kernel.place_line(facts.name_site.line) + 1,
-        grid: facts.launch.grid,
+        grid: analysis
+            .grid_formula()
+            .is_none()
+            .then_some(facts.launch.grid),
         block: facts.launch.block,
         launch_known: analysis.launch_known,
         time_ms: estimate.time_ms,
+        time_formula: open.and_then(|open| open.formula.clone()),
+        unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),
         cycles: estimate.cycles,
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
         registers_per_thread: analysis.input.resources.registers_per_thread,

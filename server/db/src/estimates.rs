@@ -45,6 +45,9 @@ impl Estimates {
 /// What follows from the estimate that is shown first.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
+    /// What each model says without numbers that rest on sizes that nothing gives.
+    estimates: OnceLock<BTreeMap<ModelId, Estimate>>,
+    estimate: OnceLock<Arc<Estimate>>,
     lines: OnceLock<Vec<(u32, f64)>>,
     what_if: OnceLock<Vec<(Factor, f64, f64)>>,
 }
@@ -52,6 +55,19 @@ pub(crate) struct Shown {
 impl KernelAnalysis {
     /// What each model says that answers within a keystroke.
     pub fn estimates(&self) -> &BTreeMap<ModelId, Estimate> {
+        self.shown.estimates.get_or_init(|| {
+            let said = self.stand_in_estimates();
+            self.find(&ModelId::analytical());
+            let honest = said.iter();
+            honest
+                .map(|(&model, estimate)| (model, self.honest(model, estimate)))
+                .collect()
+        })
+    }
+
+    /// The same with the stand-ins of sizes that nothing gives: to be compared with what else has the same stand-ins, never
+    /// shown.
+    pub(crate) fn stand_in_estimates(&self) -> &BTreeMap<ModelId, Estimate> {
         self.estimates.by_model.get_or_init(|| {
             // A defect of a model costs its figures, nothing else.
             let made = catch_unwind(AssertUnwindSafe(|| {
@@ -64,10 +80,20 @@ impl KernelAnalysis {
         })
     }
 
+    /// A quantity of a model's own that is one of a warp or an SM.
+    pub fn detail(&self, model: ModelId, name: &str) -> Option<f64> {
+        self.stand_in_estimates()
+            .get(&model)?
+            .detail
+            .get(name)
+            .copied()
+    }
+
     /// What one model says, run now if it simulates and was not run before. `None` where it was cancelled.
     pub fn estimate_by(&self, model: ModelId, cancel: &Cancel) -> Option<Arc<Estimate>> {
         if !model.simulates() {
-            return self.estimates().get(&model).cloned().map(Arc::new);
+            let said = self.stand_in_estimates().get(&model)?;
+            return Some(Arc::new(self.honest(model, said)));
         }
         if let Some(known) = self.simulated(model) {
             return Some(known);
@@ -83,24 +109,42 @@ impl KernelAnalysis {
             return None;
         }
         let estimate = Arc::new(made.unwrap_or_else(|_| failed()));
-        let mut simulated = lock(&self.estimates.simulated);
-        simulated.insert(model, Arc::clone(&estimate));
-        Some(estimate)
+        lock(&self.estimates.simulated).insert(model, estimate);
+        self.simulated(model)
     }
 
     /// What a model that simulates has said, if it was run.
     pub fn simulated(&self, model: ModelId) -> Option<Arc<Estimate>> {
-        lock(&self.estimates.simulated).get(&model).cloned()
+        let known = lock(&self.estimates.simulated).get(&model).cloned()?;
+        Some(Arc::new(self.honest(model, &known)))
     }
 
     /// The estimate shown first: of the chosen model, or [`ModelId::Auto`]'s until it has run.
     pub fn estimate(&self) -> Arc<Estimate> {
         let shown = self.simulated(self.model);
         shown.unwrap_or_else(|| {
-            let estimates = self.estimates();
-            let known = estimates.get(&self.model);
-            Arc::new(known.unwrap_or(&estimates[&ModelId::Auto]).clone())
+            let known = &self.shown.estimate;
+            let honest = || {
+                let (model, said) = self.stood();
+                Arc::new(self.honest(model, said))
+            };
+            Arc::clone(known.get_or_init(honest))
         })
+    }
+
+    /// The cycles of the estimate shown first, with stand-ins for sizes that nothing gives: to be compared with those of the
+    /// same kernel changed.
+    pub(crate) fn stand_in_cycles(&self) -> Option<f64> {
+        self.stood().1.cycles
+    }
+
+    /// What an analytical model says with stand-ins: the chosen one, or [`ModelId::Auto`].
+    fn stood(&self) -> (ModelId, &Estimate) {
+        let estimates = self.stand_in_estimates();
+        match estimates.get_key_value(&self.model) {
+            Some((&model, estimate)) => (model, estimate),
+            None => (ModelId::Auto, &estimates[&ModelId::Auto]),
+        }
     }
 
     /// Share of each line (relative) in the kernel's cycles, largest first; shares add up to 1.
@@ -109,7 +153,7 @@ impl KernelAnalysis {
             return shares(&simulated.lines);
         }
         let lines = &self.shown.lines;
-        lines.get_or_init(|| shares(&self.estimate().lines)).clone()
+        lines.get_or_init(|| shares(&self.stood().1.lines)).clone()
     }
 
     /// The kernel without one factor, by the model shown first: factor, cycles, speedup.

@@ -179,7 +179,7 @@ impl Analysis for FileAnalysis {
                 launched_at: placed.launched_at.as_ref(),
                 blocks: &placed.blocks,
                 places: &placed.places,
-                cycles: placed.analysis.estimate().cycles,
+                cycles: placed.analysis.stand_in_cycles(),
                 instructions: per_warp(&placed.analysis),
                 occupancy: placed.analysis.input.occupancy.fraction,
                 launchable: placed.analysis.input.occupancy.active_blocks_per_sm > 0

@@ -3,15 +3,17 @@
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use warplens_facts::Cover;
 use warplens_facts::facts::{Launch, Source};
+use warplens_facts::{Cover, DEFAULT_ARGUMENT};
 use warplens_hir::Item;
 use warplens_host::{Blocks, HostMemory, LaunchSite};
 use warplens_ir::{Kernel, Type};
 use warplens_machine::Profile;
-use warplens_syntax::{Directive, DirectiveKind, Language};
+use warplens_syntax::{Directive, DirectiveKind};
 
+use crate::guard;
 use crate::settings::Settings;
+use crate::size::Size;
 use crate::{LaunchValues, Overrides};
 
 /// Everything given for one kernel, before defaults.
@@ -21,9 +23,8 @@ pub(crate) struct Given {
     grid: Option<([u64; 3], Source)>,
     /// Total threads along each axis (OpenCL), from which the grid follows.
     global: Option<([u64; 3], Source)>,
-    /// How the grid follows from arguments, where the launch says so and nothing before it gives the grid: the
-    /// parameter's name in place of its position.
-    follows: Option<[(Blocks, String); 3]>,
+    /// How the grid follows from arguments, where the launch says so and nothing before it gives the grid.
+    follows: Option<[Size; 3]>,
     dynamic_shared: u64,
     /// Integer parameters: name, value, assumed.
     arguments: Vec<(String, i64, bool)>,
@@ -252,8 +253,6 @@ impl Given {
             block_source,
             grid_source: Source::Assumed,
         };
-        let mut arguments = self.arguments.clone();
-        let mut covers = Vec::new();
         if let Some((grid, source)) = self.followed() {
             launch.grid = grid;
             launch.grid_source = source;
@@ -266,120 +265,297 @@ impl Given {
             }
             launch.grid_source = source;
         } else {
-            let blocks = 4 * u64::from(profile.sms) * u64::from(residency(&launch).max(1));
-            if let Some(follows) = &self.follows {
-                launch.grid = self.covered(follows, blocks, &mut arguments, &mut covers);
-            } else {
-                launch.grid = match (kernel.axes, kernel.language) {
-                    ([_, true, _], _) => near_square(blocks),
-                    (_, Language::Cuda | Language::Hip | Language::OpenCl) => [blocks, 1, 1],
-                };
-            }
+            let blocks = WAVES * u64::from(profile.sms) * u64::from(residency(&launch).max(1));
+            return self.opened(kernel, launch, blocks);
         }
+        let unknowns = self
+            .not_given(kernel)
+            .map(|name| (Size::Parameter(name.clone()), DEFAULT_ARGUMENT));
         Resolved {
             launch,
-            arguments,
-            covers,
+            arguments: self.arguments.clone(),
+            covers: Vec::new(),
+            unknowns: unknowns.collect(),
+            extents: None,
         }
+    }
+
+    /// Integer parameters that nothing gives.
+    fn not_given<'a>(&'a self, kernel: &'a Kernel) -> impl Iterator<Item = &'a String> {
+        let parameters = kernel.vars.iter().take(kernel.params as usize);
+        parameters
+            .filter(|var| matches!(var.ty, Type::Int { .. }))
+            .map(|var| &var.name)
+            .filter(|name| !self.arguments.iter().any(|(of, ..)| of == *name))
     }
 
     /// The grid that the launch computes from arguments that are all given.
     fn followed(&self) -> Option<([u64; 3], Source)> {
         let mut grid = [1; 3];
         let mut source = Source::LaunchSite;
-        for (extent, (blocks, name)) in grid.iter_mut().zip(self.follows.as_ref()?) {
-            let given = self.arguments.iter().find(|(of, ..)| of == name);
-            *extent = blocks.count(&|_| given.map(|&(_, value, _)| value))?;
-            if matches!(blocks, Blocks::Follow { .. }) && given.is_some_and(|given| given.2) {
-                source = Source::Config;
-            }
+        for (extent, blocks) in grid.iter_mut().zip(self.follows.as_ref()?) {
+            *extent = blocks.blocks(&|symbol| {
+                let (_, value, _) = self.argument(symbol)?;
+                Some(*value)
+            })?;
+            blocks.each_symbol(&mut |symbol| {
+                if self.argument(symbol).is_some_and(|given| given.2) {
+                    source = Source::Config;
+                }
+            });
         }
         Some((grid, source))
     }
 
-    /// About so many blocks in all, and the values of the arguments from which the launch computes them.
-    fn covered(
-        &self,
-        follows: &[(Blocks, String); 3],
-        blocks: u64,
-        arguments: &mut Vec<(String, i64, bool)>,
-        covers: &mut Vec<Cover>,
-    ) -> [u64; 3] {
-        let value = |arguments: &[(String, i64, bool)], name: &String| {
-            let given = arguments.iter().find(|(of, ..)| of == name);
-            given.map(|&(_, value, _)| value)
+    fn argument(&self, symbol: &Size) -> Option<&(String, i64, bool)> {
+        let Size::Parameter(name) = symbol else {
+            return None;
         };
-        let mut left = blocks;
-        let mut open = 0;
-        for (extent, name) in follows {
-            match extent.count(&|_| value(&self.arguments, name)) {
-                Some(known) => left = (left / known).max(1),
-                None => open += 1,
+        self.arguments.iter().find(|(of, ..)| of == name)
+    }
+
+    /// A launch whose grid nothing gives: it follows the launch's own expression or the kernel's guards, and stands for
+    /// about this many blocks where it depends on what nobody gave.
+    fn opened(&self, kernel: &Kernel, mut launch: Launch, blocks: u64) -> Resolved {
+        let mut stride = None;
+        let (extents, source) = match &self.follows {
+            Some(follows) => (follows.clone(), Source::Assumed),
+            None => {
+                let used = guard::block_axes(kernel);
+                let asked = guard::asked(kernel, launch.block);
+                let guarded = asked.blocks.iter().any(Option::is_some);
+                let one = used == [false; 3];
+                let mut extents = asked.blocks;
+                let grid_fits = asked.strided.is_some() && !guarded;
+                if grid_fits {
+                    stride = asked.strided;
+                }
+                let full = if grid_fits && used.iter().filter(|used| **used).count() == 1 {
+                    // A grid that strides over the elements is made for the GPU: some full waves.
+                    Size::Number(i64::try_from(blocks).unwrap_or(i64::MAX))
+                } else {
+                    stride = None;
+                    Size::Number(0)
+                };
+                let extents = std::array::from_fn(|axis| {
+                    let open = used[axis] || one && axis == 0;
+                    match extents[axis].take() {
+                        Some(size) => size,
+                        None if !open => Size::Number(1),
+                        None if full != Size::Number(0) => full.clone(),
+                        None => Size::Blocks(axis as u8),
+                    }
+                });
+                (
+                    extents,
+                    if guarded {
+                        Source::Guard
+                    } else {
+                        Source::Assumed
+                    },
+                )
+            }
+        };
+        let mut values = StandIns {
+            given: self,
+            chosen: Vec::new(),
+        };
+        values.cover(&extents, blocks);
+        if let Some(elements) = &stride {
+            let threads = blocks.saturating_mul(launch.threads_per_block());
+            values.reach(elements, threads.saturating_mul(TURNS));
+        }
+        for name in self.not_given(kernel) {
+            let symbol = Size::Parameter(name.clone());
+            if values.of(&symbol).is_none() {
+                values.chosen.push((symbol, DEFAULT_ARGUMENT));
             }
         }
-        let mut shares = match open {
-            1 => vec![left],
-            2 => near_square(left)[..2].to_vec(),
-            _ => vec![(left as f64).cbrt() as u64; 3],
+        launch.grid = std::array::from_fn(|axis| {
+            let extent = extents[axis].blocks(&|symbol| values.of(symbol));
+            extent.unwrap_or(1)
+        });
+        launch.grid_source = source;
+        let mut arguments = self.arguments.clone();
+        let mut covers = Vec::new();
+        for (symbol, value) in &values.chosen {
+            if let Size::Parameter(name) = symbol
+                && *value != DEFAULT_ARGUMENT
+            {
+                arguments.push((name.clone(), *value, true));
+            }
         }
-        .into_iter();
-        for (axis, (extent, name)) in follows.iter().enumerate() {
-            let Blocks::Follow {
-                add,
-                divisor,
-                times,
-                ..
-            } = *extent
-            else {
-                continue;
-            };
-            if value(&self.arguments, name).is_some() {
-                continue;
-            }
-            let share = shares.next().unwrap_or(1) as i64;
-            if value(arguments, name).is_none() {
-                let quotient = (share / times).max(1) - add.div_euclid(divisor);
-                arguments.push((name.clone(), quotient.max(1) * divisor, true));
-            }
-            if times == 1 && (0..divisor).contains(&add) {
+        for (axis, extent) in extents.iter().enumerate() {
+            if let Some((name, add, divisor)) = extent.of_one()
+                && (0..divisor).contains(&add)
+                && values
+                    .chosen
+                    .iter()
+                    .any(|(of, _)| matches!(of, Size::Parameter(of) if of == name))
+            {
                 covers.push(Cover {
-                    parameter: name.clone(),
+                    parameter: name.to_owned(),
                     axis: axis as u8,
                     divisor,
                 });
             }
         }
-        std::array::from_fn(|axis| {
-            let (extent, name) = &follows[axis];
-            let found = extent.count(&|_| value(arguments, name));
-            found.unwrap_or(1)
-        })
+        Resolved {
+            launch,
+            arguments,
+            covers,
+            unknowns: values.chosen,
+            extents: Some(extents),
+        }
     }
 }
 
-/// A launch with nothing open.
+/// Values in place of what nothing gives.
+struct StandIns<'a> {
+    given: &'a Given,
+    chosen: Vec<(Size, i64)>,
+}
+
+impl StandIns<'_> {
+    fn of(&self, symbol: &Size) -> Option<i64> {
+        let given = self.given.argument(symbol).map(|(_, value, _)| *value);
+        given.or_else(|| {
+            let mut chosen = self.chosen.iter();
+            chosen.find(|(of, _)| of == symbol).map(|(_, value)| *value)
+        })
+    }
+
+    /// About this many blocks in all.
+    fn cover(&mut self, extents: &[Size; 3], blocks: u64) {
+        let mut left = blocks;
+        let mut open = 0;
+        for extent in extents {
+            match extent.blocks(&|symbol| self.of(symbol)) {
+                Some(known) => left = (left / known).max(1),
+                None => open += 1,
+            }
+        }
+        let shares = match open {
+            1 => vec![left],
+            2 => near_square(left)[..2].to_vec(),
+            _ => vec![(left as f64).cbrt() as u64; 3],
+        };
+        let mut shares = shares.into_iter();
+        for extent in extents {
+            if extent
+                .blocks(&|symbol| self.given.argument(symbol).map(|given| given.1))
+                .is_none()
+            {
+                self.reach(extent, shares.next().unwrap_or(1));
+            }
+        }
+    }
+
+    /// Values of the symbols of a size that have none yet, with which it is about `wanted`.
+    fn reach(&mut self, size: &Size, wanted: u64) {
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX).max(1);
+        let mut open: Vec<Size> = Vec::new();
+        size.each_symbol(&mut |symbol| {
+            if self.of(symbol).is_none() && !open.contains(symbol) {
+                open.push(symbol.clone());
+            }
+        });
+        let Some(last) = open.pop() else { return };
+        let first = self.chosen.len();
+        // All but one are powers of two, of about equal size, the last what is then left.
+        let root = |size: &Size, open: &[Size], chosen: &StandIns<'_>| {
+            (5..24).map(|power| 1_i64 << power).find(|value| {
+                let at = size.value(&|symbol| match chosen.of(symbol) {
+                    None if open.contains(symbol) || *symbol == last => Some(*value),
+                    known => known,
+                });
+                at.is_none_or(|at| at >= wanted)
+            })
+        };
+        let value = if open.is_empty() {
+            1
+        } else {
+            root(size, &open, self).unwrap_or(1024)
+        };
+        self.chosen
+            .extend(open.into_iter().map(|symbol| (symbol, value)));
+        let granule = match last {
+            Size::Blocks(_) => 1,
+            _ => size.granule(GRANULE),
+        };
+        let at = |value: i64| {
+            size.value(&|symbol| {
+                if *symbol == last {
+                    Some(value)
+                } else {
+                    self.of(symbol)
+                }
+            })
+        };
+        // It grows with each of its symbols, or it is left as others are.
+        let enough = |multiple: i64| {
+            multiple
+                .checked_mul(granule)
+                .is_none_or(|value| at(value).is_none_or(|at| at >= wanted))
+        };
+        let (mut below, mut above) = (0_i64, 1_i64);
+        while !enough(above) {
+            (below, above) = (above, above.saturating_mul(2));
+        }
+        while above - below > 1 {
+            let middle = below + (above - below) / 2;
+            if enough(middle) {
+                above = middle;
+            } else {
+                below = middle;
+            }
+        }
+        let found = above.saturating_mul(granule);
+        if at(found).is_some_and(|at| at >= wanted) && found < MOST {
+            self.chosen.push((last, found));
+        } else {
+            self.chosen.truncate(first);
+        }
+    }
+}
+
+/// Waves of resident blocks in a grid that nothing gives: what bounds the kernel is what bounds many.
+const WAVES: u64 = 4;
+/// Turns of a grid that strides over elements of unknown number.
+const TURNS: u64 = 4;
+/// What a size is a multiple of that nothing gives.
+const GRANULE: i64 = 32;
+/// No size that nothing gives is larger.
+const MOST: i64 = 1 << 31;
+
+/// A launch with a value in place of what nothing gives.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) launch: Launch,
     /// Integer parameters: name, value, assumed.
     pub(crate) arguments: Vec<(String, i64, bool)>,
     pub(crate) covers: Vec<Cover>,
+    /// Integer parameters and extents of the grid that nothing gives, with the values that the launch and the arguments have in
+    /// their place.
+    pub(crate) unknowns: Vec<(Size, i64)>,
+    /// The blocks as they follow from parameters, where nothing gives the grid.
+    pub(crate) extents: Option<[Size; 3]>,
 }
 
-/// The same with the parameters' names; `None` where one is no integer.
-fn named(follows: [Blocks; 3], kernel: &Kernel) -> Option<[(Blocks, String); 3]> {
-    let name = |blocks: Blocks| match blocks {
-        Blocks::Known(_) => Some(String::new()),
+/// The same in the parameters' names; `None` where one is no integer.
+fn named(follows: [Blocks; 3], kernel: &Kernel) -> Option<[Size; 3]> {
+    let named = |blocks: Blocks| match blocks {
+        Blocks::Known(_) => Some(Size::of_launch(blocks, "")),
         Blocks::Follow { argument, .. } => kernel
             .vars
             .iter()
             .take(kernel.params as usize)
             .nth(argument)
             .filter(|var| matches!(var.ty, Type::Int { .. }))
-            .map(|var| var.name.clone()),
+            .map(|var| Size::of_launch(blocks, &var.name)),
     };
     let [x, y, z] = follows;
-    Some([(x, name(x)?), (y, name(y)?), (z, name(z)?)])
+    Some([named(x)?, named(y)?, named(z)?])
 }
 
 /// The most nearly square x by y of exactly so many.

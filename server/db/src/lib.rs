@@ -56,7 +56,9 @@ pub mod difference;
 mod engine;
 mod estimates;
 mod fixes;
+mod formula;
 mod graph;
+mod guard;
 mod kinds;
 mod launch;
 mod look;
@@ -75,6 +77,8 @@ mod results;
 mod said;
 mod series;
 pub mod settings;
+mod size;
+mod sizes;
 mod sources;
 mod stores;
 mod suppress;
@@ -138,8 +142,6 @@ pub struct Overrides {
     pub estimated_only: bool,
     /// No findings but about launches that cannot happen.
     pub unadvised: bool,
-    /// `--run`: the arguments that the program around the kernels is started with.
-    pub run: Option<Arc<Vec<String>>>,
 }
 
 /// Which launches of a kernel that is launched in several ways are looked at.
@@ -220,6 +222,8 @@ pub struct KernelAnalysis {
     pub template_args: Vec<(String, String)>,
     /// What [`KernelAnalysis::expressions`] makes, and from what.
     pub(crate) counting: counting::Counting,
+    /// Sizes that nothing gives, and what depends on them.
+    pub(crate) sizes: sizes::Sizes,
     /// Array parameters, and the bytes of their elements.
     pub(crate) arrays: Vec<(String, u64)>,
     /// What a compiler's word on this kernel is kept under.
@@ -251,10 +255,25 @@ pub struct PlacedKernel {
     pub compiler: Option<Spoken>,
     /// Bytes of the launch or the directive that it was analysed under, where that stands in this file.
     pub launched_at: Option<Range<usize>>,
+    /// The run of the program that makes the launch.
+    pub run: Option<RunLaunch>,
     /// Where the sites of the analysis stand in the kernel's text now.
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.
     functions: Arc<FxHashMap<u64, u32>>,
+}
+
+/// A launch as a run of the program makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLaunch {
+    /// How the program was started, and where that is said: `./main 100, Makefile:7`.
+    pub said: Arc<str>,
+    /// How often it makes the launch; `None` where that is not known.
+    pub count: Option<u64>,
+    /// Integer arguments by position, as far as they are known.
+    pub arguments: Vec<Option<i64>>,
+    /// Bytes of the memory that an argument points to, by position.
+    pub extents: Vec<Option<u64>>,
 }
 
 impl PlacedKernel {

@@ -303,9 +303,14 @@ fn result(
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
     let launch = facts.launch;
+    let grid_formula = analysis.grid_formula();
     let simulated = |model: &ModelId| !model.simulates() || analysis.simulated(*model).is_some();
     let known: Vec<ModelId> = ModelId::ALL.into_iter().filter(simulated).collect();
     let asked = if models.is_empty() { &known } else { models };
+    analysis.find(asked);
+    // What is summed over the launch is not known where its size is not.
+    let executed = analysis.input.instructions.as_ref();
+    let executed = executed.filter(|_| !analysis.depends_on_sizes());
     let said = asked.iter().filter_map(|&model| {
         let estimate = analysis.estimate_by(model, &Cancel::default())?;
         let function = analysis.cycles_function(model, &estimate);
@@ -313,7 +318,8 @@ fn result(
     });
     let estimates: BTreeMap<String, wire::Estimate> = said.collect();
     let estimate = analysis.estimate();
-    let cycles = estimate.cycles.unwrap_or(0.0);
+    let open = estimate.open.is_some();
+    let cycles = estimate.cycles.or((!open).then_some(0.0));
     wire::KernelResult {
         kernel: facts.name.clone(),
         template_args: analysis.template_args.iter().cloned().collect(),
@@ -322,11 +328,14 @@ fn result(
         language: placed.language.name(),
         gpu: analysis.profile.id.clone(),
         launch: wire::Launch {
-            grid: launch.grid,
+            grid: grid_formula.is_none().then_some(launch.grid),
+            grid_formula,
             block: launch.block,
             dynamic_shared_bytes: launch.dynamic_shared_bytes,
             block_source: launch.block_source.name(),
             grid_source: launch.grid_source.name(),
+            count: placed.run.as_ref().and_then(|run| run.count),
+            run: placed.run.as_ref().map(|run| run.said.to_string()),
         },
         variant: wire::Variant {
             number: placed.variant as u64 + 1,
@@ -402,17 +411,23 @@ fn result(
             .counts
             .iter()
             .map(|count| {
-                let (expr, value) = analysis.counted(count);
+                let (expr, value) = match analysis.open_count(count.class) {
+                    Some(formula) => (formula, None),
+                    None => {
+                        let (expr, value) = analysis.counted(count);
+                        (expr.map(str::to_owned), value)
+                    }
+                };
                 wire::Count {
                     class: count.class.name(),
-                    expr: expr.map(str::to_owned),
+                    expr,
                     value,
                     exact: count.exact,
                 }
             })
             .collect(),
         instructions: by_name(&analysis.input.compiled.instructions),
-        warp_instructions: analysis.input.instructions.as_ref().map(warp_instructions),
+        warp_instructions: executed.map(warp_instructions),
         estimates,
         lines: analysis
             .lines()
@@ -420,7 +435,7 @@ fn result(
             .map(|&(line, share)| wire::Line {
                 file: file.to_owned(),
                 line: placed.place_line(line) + 1,
-                cycles: cycles * share,
+                cycles: cycles.map(|cycles| cycles * share),
                 share,
             })
             .collect(),
@@ -429,7 +444,7 @@ fn result(
             .iter()
             .map(|(factor, cycles, speedup)| wire::WhatIf {
                 factor: factor.name(),
-                cycles: *cycles,
+                cycles: (!open).then_some(*cycles),
                 speedup: *speedup,
             })
             .collect(),
@@ -491,7 +506,9 @@ fn access(
         passes_per_request: access.passes_per_request,
         ideal_passes_per_request: access.ideal_passes_per_request,
         bank_conflict_degree: access.bank_conflict_degree,
-        requests: access.requests,
+        requests: access
+            .requests
+            .filter(|_| !placed.analysis.depends_on_sizes()),
         active_lanes_per_request: access.active_lanes_per_request,
         exact: access.exact(),
         certainty: certainty(access.certainty),
@@ -530,7 +547,9 @@ fn compilers_own(
         passes_per_request: access.passes_per_request,
         ideal_passes_per_request: access.ideal_passes_per_request,
         bank_conflict_degree: None,
-        requests: access.requests,
+        requests: access
+            .requests
+            .filter(|_| !placed.analysis.depends_on_sizes()),
         active_lanes_per_request: access.active_lanes_per_request,
         exact: false,
         certainty: certainty(Certainty::Unknown),
@@ -587,9 +606,15 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         synchronisation,
         launch,
     } = estimate.breakdown;
+    let open = estimate.open.as_ref();
     wire::Estimate {
         cycles: estimate.cycles,
         time_ms: estimate.time_ms,
+        time_formula: open.and_then(|open| open.formula.clone()),
+        time_formula_from: open
+            .map(|open| open.from.iter().cloned().collect())
+            .unwrap_or_default(),
+        unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),
         cycles_function,
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
         breakdown: wire::Breakdown {

@@ -219,6 +219,10 @@ pub struct RunSettings {
     pub arguments: String,
     /// Its environment, as far as it reads it.
     pub environment: BTreeMap<String, String>,
+    /// `--run` of the command line says so.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub on_command_line: bool,
 }
 
 /// How loud a rule may be.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_models::{Bottleneck, ModelId};
+use warplens_models::{Bottleneck, ModelId, OpenTime};
 use warplens_syntax::Document;
 use warplens_tuning::Configuration;
 
@@ -20,6 +20,8 @@ pub struct Prediction {
     pub cycles: Option<f64>,
     /// Milliseconds, the launch's overhead included.
     pub time_ms: Option<f64>,
+    /// What the time depends on that neither the configuration nor the source gives.
+    pub open: Option<OpenTime>,
     /// What most of the time goes to.
     pub bottleneck: Option<&'static str>,
     /// Resident warps over the most that the GPU holds.
@@ -98,6 +100,7 @@ impl Engine {
         let mut prediction = Prediction {
             cycles: None,
             time_ms: None,
+            open: None,
             bottleneck: None,
             occupancy: analysis.input.occupancy.fraction,
             registers_per_thread: analysis.input.resources.registers_per_thread,
@@ -115,8 +118,9 @@ impl Engine {
         let estimate = estimate.ok_or("no prediction")?;
         prediction.cycles = estimate.cycles;
         prediction.time_ms = estimate.time_ms;
+        prediction.open.clone_from(&estimate.open);
         prediction.bottleneck = estimate.bottleneck.map(Bottleneck::name);
-        if prediction.cycles.is_none() {
+        if prediction.cycles.is_none() && prediction.open.is_none() {
             prediction.why_invalid.clone_from(&estimate.why);
         }
         Ok(prediction)
@@ -189,6 +193,8 @@ impl TunedKernel {
             Ok(found) => SweepLine {
                 id,
                 time_ms: found.time_ms,
+                time_formula: found.open.as_ref().and_then(|open| open.formula.clone()),
+                unknowns: found.open.map(|open| open.unknowns).unwrap_or_default(),
                 cycles: found.cycles,
                 bottleneck: found.bottleneck,
                 occupancy: Some(found.occupancy),

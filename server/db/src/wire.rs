@@ -118,14 +118,18 @@ pub struct KernelChange {
 pub struct Standing {
     /// Line of the kernel's name.
     pub line: u32,
-    /// Blocks.
-    pub grid: [u64; 3],
+    /// Blocks; null where they follow from sizes that nothing gives.
+    pub grid: Option<[u64; 3]>,
     /// Threads of a block.
     pub block: [u64; 3],
     /// True where the source gives the block size.
     pub launch_known: bool,
     /// Milliseconds, launch overhead included.
     pub time_ms: Option<f64>,
+    /// The time by sizes that nothing gives, with units.
+    pub time_formula: Option<String>,
+    /// These sizes.
+    pub unknowns: Vec<String>,
     /// SM clock cycles.
     pub cycles: Option<f64>,
     /// A key of an estimate's `breakdown`.
@@ -169,18 +173,24 @@ pub struct Variant {
 /// The launch in force.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Launch {
-    /// Blocks.
-    pub grid: [u64; 3],
+    /// Blocks; null where they follow from sizes that nothing gives.
+    pub grid: Option<[u64; 3]>,
+    /// The blocks along each axis that has several, by these sizes: `ceil(n / 256)`; `gridDim.x` where nothing says them.
+    pub grid_formula: Option<String>,
     /// Threads of a block.
     pub block: [u64; 3],
     /// Bytes.
     pub dynamic_shared_bytes: u64,
     /// Where `block` comes from.
-    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "assumed"]))]
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "run", "settings", "config", "guard", "assumed"]))]
     pub block_source: &'static str,
     /// Where `grid` comes from.
-    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "settings", "config", "assumed"]))]
+    #[schemars(extend("enum" = ["argument", "set-launch", "directive", "attribute", "launch-site", "run", "settings", "config", "guard", "assumed"]))]
     pub grid_source: &'static str,
+    /// How often the program makes the launch, where a run of it was followed and says so.
+    pub count: Option<u64>,
+    /// How the program was started, and where that is said: `./main 100, Makefile:7`.
+    pub run: Option<String>,
 }
 
 /// An assumed number.
@@ -343,8 +353,16 @@ pub struct Count {
 /// What one model answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Estimate {
+    /// Null where they depend on `unknowns`.
     pub cycles: Option<f64>,
     pub time_ms: Option<f64>,
+    /// The time by the unknowns, with units: `0.0123 ns × n + 2.1 µs`. Null where it is a number, and where no short sum of products
+    /// gives it.
+    pub time_formula: Option<String>,
+    /// The least values of the unknowns for which `time_formula` was found to hold: they fill the GPU.
+    pub time_formula_from: BTreeMap<String, i64>,
+    /// Sizes that nothing gives and that the time depends on: integer parameters, and extents of the grid.
+    pub unknowns: Vec<String>,
     pub cycles_function: Option<String>,
     pub bottleneck: Option<&'static str>,
     pub breakdown: Breakdown,
@@ -355,7 +373,8 @@ pub struct Estimate {
     pub why: Option<String>,
 }
 
-/// Parts of `cycles`, in cycles; they sum to it, `launch` excepted.
+/// Parts of `cycles`, in cycles; they sum to it, `launch` excepted. Where the time depends on unknowns they are shares of it, and sum
+/// to 1.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Breakdown {
     pub compute: f64,
@@ -372,7 +391,8 @@ pub struct Breakdown {
 pub struct Line {
     pub file: String,
     pub line: u32,
-    pub cycles: f64,
+    /// Null where the kernel's are.
+    pub cycles: Option<f64>,
     pub share: f64,
 }
 
@@ -380,7 +400,8 @@ pub struct Line {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WhatIf {
     pub factor: &'static str,
-    pub cycles: f64,
+    /// Null where the kernel's are.
+    pub cycles: Option<f64>,
     pub speedup: f64,
 }
 
@@ -455,8 +476,14 @@ pub struct Stats {
 pub struct SweepLine {
     /// The configuration's id; of a space, its parameters and their values.
     pub id: serde_json::Value,
-    /// Milliseconds, launch overhead included; null where it cannot be launched or nothing is predicted.
+    /// Milliseconds, launch overhead included; null where it cannot be launched, nothing is predicted, or a size is not given.
     pub time_ms: Option<f64>,
+    /// The time by sizes that nothing gives, with units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_formula: Option<String>,
+    /// These sizes; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknowns: Vec<String>,
     /// SM clock cycles.
     pub cycles: Option<f64>,
     /// A key of an estimate's `breakdown`.
@@ -482,6 +509,8 @@ impl SweepLine {
         SweepLine {
             id,
             time_ms: None,
+            time_formula: None,
+            unknowns: Vec::new(),
             cycles: None,
             bottleneck: None,
             occupancy: None,

@@ -849,9 +849,12 @@ pub struct Assumption {
     pub symbol: Assumed,
     /// Its value as text: `1024`, `256,1,1`, `256-byte aligned`.
     pub value: String,
-    /// Where from: `default`, `config`.
+    /// Where from: `default`, `config`, [`UNKNOWN`].
     pub source: String,
 }
+
+/// Where the value of an assumption comes from that is any size of a kind: figures that depend on it have no number.
+pub const UNKNOWN: &str = "unknown";
 
 /// A line of a called function as another call leads to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -41,6 +41,7 @@ pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
 use facts::{Launch, SourceFacts};
 pub use lanes::{LaneRequest, lane_requests};
+pub use value::DEFAULT_ARGUMENT;
 
 /// What is asked.
 #[derive(Debug, Clone)]

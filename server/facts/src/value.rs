@@ -7,7 +7,7 @@ use crate::facts::{Alias, Space};
 use crate::why::NoValue;
 
 /// The value of an integer parameter that neither the launch nor the settings give.
-pub(crate) const DEFAULT_ARGUMENT: i64 = 1024;
+pub const DEFAULT_ARGUMENT: i64 = 1024;
 
 /// An operation of the dependence graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -197,13 +197,11 @@ impl Host<'_> {
         let follows = if beside { None } else { follows(config) };
         let running = self.running.as_ref();
         let count = running.and_then(|running| (running.doubtful == 0).then_some(running.times));
-        let extents: Vec<Option<u64>> = match running.is_some() {
-            true => config
-                .arguments
-                .iter()
-                .map(|value| self.bytes_behind(value))
-                .collect(),
-            false => Vec::new(),
+        let extents: Vec<Option<u64>> = if running.is_some() {
+            let arguments = config.arguments.iter();
+            arguments.map(|value| self.bytes_behind(value)).collect()
+        } else {
+            Vec::new()
         };
         for kernel in kernels {
             self.sites.push(Met {

@@ -706,7 +706,7 @@ impl Host<'_> {
                 if let Some(key) = self.key_of_map(argument, &index, source) {
                     // See `container_call`.
                     let mut place = self.place(argument, source)?;
-                    place.path.push(Step::Field(key.to_string()));
+                    place.path.push(Step::Field(key));
                     place.path.push(Step::Field("second".to_owned()));
                     return Some(place);
                 }

@@ -497,9 +497,10 @@ impl<'p> Host<'p> {
             fields: Vec::new(),
         };
         for base in self.with_bases(class).into_iter().skip(1) {
-            let own = match self.running.is_some() && self.depth < DEEPEST / 2 {
-                true => self.initial_fields(&base),
-                false => Value::Unknown,
+            let own = if self.running.is_some() && self.depth < DEEPEST / 2 {
+                self.initial_fields(&base)
+            } else {
+                Value::Unknown
             };
             if let Value::Record(base) = own {
                 record.fields.extend(base.fields.iter().cloned());

@@ -195,9 +195,10 @@ impl Host<'_> {
             .running
             .as_ref()
             .is_some_and(|running| running.apart > 0);
-        let allowed = match apart {
-            true => LOOP_OF_CALL,
-            false => (before.work / part).max(LITTLE_WORK),
+        let allowed = if apart {
+            LOOP_OF_CALL
+        } else {
+            (before.work / part).max(LITTLE_WORK)
         };
         let mut counter = Counter::default();
         let mut turn = Turn::default();

@@ -280,7 +280,7 @@ impl Host<'_> {
         };
         let length = match (slot.bytes, length) {
             (Some(bytes), _) => bytes / element.size().max(1),
-            (None, Some(length)) => u64::from(*length),
+            (None, Some(length)) => *length,
             (None, None) => return None,
         };
         Some(Value::Int(i64::try_from(length).ok()?, 64, false))

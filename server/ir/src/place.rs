@@ -71,6 +71,8 @@ pub enum Source {
     Settings,
     /// `warplens.toml`.
     Config,
+    /// As many threads as the kernel's guard lets work, where the grid is not given.
+    Guard,
     /// The stated default.
     Assumed,
 }
@@ -87,13 +89,14 @@ impl Source {
             Source::Run => "run",
             Source::Settings => "settings",
             Source::Config => "config",
+            Source::Guard => "guard",
             Source::Assumed => "assumed",
         }
     }
 
-    /// Values of the last two kinds are assumptions.
+    /// Values of the last three kinds are assumptions.
     pub fn is_assumption(self) -> bool {
-        matches!(self, Source::Config | Source::Assumed)
+        matches!(self, Source::Config | Source::Guard | Source::Assumed)
     }
 }
 

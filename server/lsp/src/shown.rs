@@ -24,9 +24,10 @@ fn number(analysed: &Analysed) -> u64 {
     }
     format!("{:?}", analysed.file.missing_headers()).hash(&mut hasher);
     effective.settings.code_lens.enable.hash(&mut hasher);
+    let formulas = render::lens::formulas_are_shown(&analysed.file);
     for kernel in &analysed.file.kernels {
         kernel.line.hash(&mut hasher);
-        render::lens::title(kernel).hash(&mut hasher);
+        render::lens::title(kernel, formulas).hash(&mut hasher);
         render::lens::losses(kernel).hash(&mut hasher);
         render::lens::launch(kernel).hash(&mut hasher);
         render::lens::help(kernel).hash(&mut hasher);

@@ -154,6 +154,17 @@ impl Bottleneck {
     }
 }
 
+/// What a time depends on that nothing gives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpenTime {
+    /// Integer parameters, and extents of the grid as the language writes them: `n`, `gridDim.x`.
+    pub unknowns: Vec<String>,
+    /// The time in these, with units: `0.0123 ns × n + 2.1 µs`; `None` where no short sum gives it.
+    pub formula: Option<String>,
+    /// The least values for which the formula was found to hold: they fill the GPU.
+    pub from: Vec<(String, i64)>,
+}
+
 /// What a model answers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Estimate {
@@ -173,6 +184,9 @@ pub struct Estimate {
     pub detail: BTreeMap<String, f64>,
     /// Why it does not apply, where it does not.
     pub why: Option<String>,
+    /// Where the time depends on sizes that nothing gives: which, and how. `cycles` and `time_ms` are `None` then, and the
+    /// parts are shares of the time. No model sets it; who asks for several sizes does.
+    pub open: Option<OpenTime>,
     /// Cycles attributed to source lines (relative to the kernel); they sum to `cycles`.
     pub lines: Vec<(u32, f64)>,
 }

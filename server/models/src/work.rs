@@ -221,6 +221,7 @@ impl<'a> Work<'a> {
             interval: None,
             detail,
             why: None,
+            open: None,
             lines: self.lines(shares),
         }
     }

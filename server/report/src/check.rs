@@ -7,7 +7,7 @@ use warplens_db::{FileAnalysis, PlacedKernel};
 use warplens_facts::facts::Source;
 use warplens_models::ModelId;
 
-use crate::figure::{counted, extents, losses, number, percent, time, words};
+use crate::figure::{counted, extents, losses, number, percent, predicted, words};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
 
@@ -156,7 +156,9 @@ impl KernelTable {
                 Cell::from(text)
             }
         };
-        let grid = marked(extents(launch.grid), launch.grid_source);
+        let grid = analysis.grid_formula();
+        let grid = grid.unwrap_or_else(|| extents(launch.grid));
+        let grid = marked(grid, launch.grid_source);
         let block = marked(extents(launch.block), launch.block_source);
         self.table.row([
             format!("  {}", printable(&facts.name)).into(),
@@ -164,7 +166,7 @@ impl KernelTable {
             grid,
             block,
             Cell::new(
-                estimate.time_ms.map_or_else(|| "-".to_owned(), time),
+                shown_time(&estimate).unwrap_or_else(|| "-".to_owned()),
                 Paint::Strong,
             ),
             estimate
@@ -195,6 +197,16 @@ impl KernelTable {
         }
         out
     }
+}
+
+/// The time of an estimate, or how it depends on what nothing gives.
+pub fn shown_time(estimate: &warplens_models::Estimate) -> Option<String> {
+    let open = estimate.open.as_ref();
+    predicted(
+        estimate.time_ms,
+        open.and_then(|open| open.formula.as_deref()),
+        open.map_or(&[], |open| &open.unknowns),
+    )
 }
 
 fn tenths(value: f64) -> String {

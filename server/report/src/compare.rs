@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::estimate::maybe_time;
-use crate::figure::{extents, percent, speedup, time, words};
+use crate::estimate::grid;
+use crate::figure::{extents, percent, speedup, words};
+use crate::models::maybe_time;
 use crate::table::{Align, Cell, Table};
 
 /// A comparison as Markdown, the fastest GPU first. All `results` are of one kernel under one launch; `model` is
@@ -25,7 +26,7 @@ pub fn markdown(
     let _ = writeln!(
         out,
         "Grid {}, block {}. Times by model {model}.\n",
-        extents(launch.grid),
+        grid(launch),
         extents(launch.block)
     );
     out.push_str(&table(results, model, target).markdown());
@@ -95,8 +96,9 @@ fn table(results: &[KernelResult], model: &str, target: Option<&str>) -> Table {
             .into(),
         ];
         row.extend(others.iter().map(|other| {
-            let other = result.estimates.get(*other).and_then(|e| e.time_ms);
-            Cell::from(other.map_or_else(|| "-".to_owned(), time))
+            let other = result.estimates.get(*other).map(maybe_time);
+            let other = other.filter(|time| time != "?");
+            Cell::from(other.unwrap_or_else(|| "-".to_owned()))
         }));
         table.row(row);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::{Diagnostic, DiffDocument, KernelChange, Standing};
 
-use crate::figure::{counted, number, percent, time, words};
+use crate::figure::{counted, number, percent, predicted, words};
 use crate::style::{Paint, Style, printable};
 use crate::table::{Align, Cell, Table};
 
@@ -206,7 +206,10 @@ fn row(change: &KernelChange) -> [Cell; 11] {
     [
         Cell::new(printable(&name), Paint::Strong),
         Cell::from(change.gpu.clone()),
-        both(&|one| one.time_ms.map_or_else(unknown, time)),
+        both(&|one| {
+            predicted(one.time_ms, one.time_formula.as_deref(), &one.unknowns)
+                .unwrap_or_else(unknown)
+        }),
         verdict,
         both(&|one| one.bottleneck.map_or_else(unknown, words)),
         both(&|one| one.registers_per_thread.to_string()),
@@ -226,10 +229,12 @@ mod tests {
     fn standing(time_ms: f64, registers_per_thread: u32) -> Standing {
         Standing {
             line: 3,
-            grid: [64, 1, 1],
+            grid: Some([64, 1, 1]),
             block: [256, 1, 1],
             launch_known: true,
             time_ms: Some(time_ms),
+            time_formula: None,
+            unknowns: Vec::new(),
             cycles: Some(time_ms * 1e6),
             bottleneck: Some("memory_bandwidth"),
             registers_per_thread,

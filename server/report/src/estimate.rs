@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult};
+use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult, Launch};
 
-use crate::figure::{
-    bytes, counted, extents, losses, maybe, number, percent, speedup, time, words,
-};
-use crate::models;
+use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
+use crate::models::{self, applies, maybe_time};
 use crate::resources::{registers, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
@@ -46,10 +44,30 @@ pub fn page(document: &EstimateDocument, style: Style) -> String {
 
 /// The estimate shown first: `auto` where it is there and applies, else the first that applies.
 pub fn first_estimate(result: &KernelResult) -> Option<(&str, &Estimate)> {
-    let applies = |(_, estimate): &(&String, &Estimate)| estimate.cycles.is_some();
+    let applies = |(_, estimate): &(&String, &Estimate)| applies(estimate);
     let auto = result.estimates.get_key_value("auto").filter(applies);
     auto.or_else(|| result.estimates.iter().find(applies))
         .map(|(name, estimate)| (name.as_str(), estimate))
+}
+
+/// What the parts of the breakdown are parts of: the cycles, or 1 where the parts are shares.
+pub(crate) fn whole(estimate: &Estimate) -> Option<f64> {
+    let shares = (!estimate.unknowns.is_empty()).then_some(1.0);
+    estimate.cycles.or(shares).filter(|whole| *whole > 0.0)
+}
+
+/// Cycles of a part; `?` where they are shares.
+pub(crate) fn part_cycles(estimate: &Estimate, part: f64) -> String {
+    maybe(estimate.cycles.map(|_| part.round()))
+}
+
+/// Blocks, or how they follow from sizes that nothing gives.
+pub fn grid(launch: &Launch) -> String {
+    match (&launch.grid_formula, launch.grid) {
+        (Some(formula), _) => formula.clone(),
+        (None, Some(grid)) => extents(grid),
+        (None, None) => "?".to_owned(),
+    }
 }
 
 /// The parts of a breakdown by their names in the JSON, `launch` left out because it is not in the sum.
@@ -186,7 +204,9 @@ fn heading(out: &mut String, result: &KernelResult, style: Style) {
         return;
     };
     let mut text = style.paint(Paint::Strong, &maybe_time(estimate));
-    let _ = write!(text, "  {} cycles", maybe(estimate.cycles.map(f64::round)));
+    if let Some(cycles) = estimate.cycles {
+        let _ = write!(text, "  {} cycles", number(cycles.round()));
+    }
     if let Some(bottleneck) = estimate.bottleneck {
         let _ = write!(text, ", bound by {}", words(bottleneck));
     }
@@ -202,6 +222,16 @@ fn heading(out: &mut String, result: &KernelResult, style: Style) {
     }
 }
 
+/// How the program is run that makes the launch, and how often it does.
+pub(crate) fn run(launch: &Launch) -> Option<String> {
+    let said = launch.run.as_ref()?;
+    Some(match launch.count {
+        Some(1) => format!("run as {said}: once"),
+        Some(count) => format!("run as {said}: {} times", number(count as f64)),
+        None => format!("run as {said}"),
+    })
+}
+
 fn label(out: &mut String, style: Style, name: &str, text: &str) {
     out.push_str("  ");
     style.push(out, Paint::Quiet, &format!("{name:<11}"));
@@ -213,7 +243,7 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     let launch = &result.launch;
     let text = format!(
         "grid {} ({}), block {} ({}){}",
-        extents(launch.grid),
+        grid(launch),
         launch.grid_source,
         extents(launch.block),
         launch.block_source,
@@ -227,6 +257,9 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
         }
     );
     label(out, style, "launch", &text);
+    if let Some(run) = run(launch) {
+        label(out, style, "", &printable(&run));
+    }
     if result.variant.of > 1 {
         label(out, style, "", &printable(&variant(result)));
     }
@@ -405,11 +438,6 @@ fn branches(out: &mut String, result: &KernelResult, style: Style) {
     out.push_str(&branch_table(result).render(style, 2));
 }
 
-/// A time that may be unknown.
-pub(crate) fn maybe_time(estimate: &Estimate) -> String {
-    estimate.time_ms.map_or_else(|| "?".to_owned(), time)
-}
-
 fn estimates(out: &mut String, result: &KernelResult, style: Style) {
     if result.estimates.len() < 2 {
         return;
@@ -429,7 +457,7 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
     let Some((_, estimate)) = first_estimate(result) else {
         return;
     };
-    let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0) else {
+    let Some(whole) = whole(estimate) else {
         return;
     };
     section(out, style, "Where the cycles go");
@@ -447,9 +475,9 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
     for (name, part) in parts {
         table.row([
             words(name).into(),
-            number(part.round()).into(),
-            percent(part / cycles).into(),
-            Cell::new(bar(part / cycles), Paint::Information),
+            part_cycles(estimate, part).into(),
+            percent(part / whole).into(),
+            Cell::new(bar(part / whole), Paint::Information),
         ]);
     }
     out.push_str(&table.render(style, 2));
@@ -479,7 +507,7 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
     for line in lines.into_iter().take(8) {
         table.row([
             line.line.to_string().into(),
-            number(line.cycles.round()).into(),
+            maybe(line.cycles.map(f64::round)).into(),
             percent(line.share).into(),
             Cell::new(bar(line.share), Paint::Information),
         ]);
@@ -506,7 +534,7 @@ fn what_if(out: &mut String, result: &KernelResult, style: Style) {
     for what in better {
         table.row([
             what.factor.into(),
-            number(what.cycles.round()).into(),
+            maybe(what.cycles.map(f64::round)).into(),
             Cell::new(speedup(what.speedup), Paint::Good),
         ]);
     }
@@ -591,6 +619,9 @@ pub(crate) mod tests {
         Estimate {
             cycles,
             time_ms: cycles.map(|cycles| cycles / 1e6),
+            time_formula: None,
+            time_formula_from: std::collections::BTreeMap::new(),
+            unknowns: Vec::new(),
             cycles_function: None,
             bottleneck: cycles.map(|_| "memory_bandwidth"),
             breakdown: Breakdown {
@@ -619,11 +650,14 @@ pub(crate) mod tests {
             language: "cuda",
             gpu: "a100-sxm4-40gb".to_owned(),
             launch: Launch {
-                grid: [64, 1, 1],
+                grid: Some([64, 1, 1]),
+                grid_formula: None,
                 block: [32, 8, 1],
                 dynamic_shared_bytes: 0,
                 block_source: "directive",
                 grid_source: "assumed",
+                count: None,
+                run: None,
             },
             variant: Variant {
                 number: 1,
@@ -669,18 +703,18 @@ pub(crate) mod tests {
             lines: vec![Line {
                 file: "k.cu".to_owned(),
                 line: 4,
-                cycles: 123_456.0,
+                cycles: Some(123_456.0),
                 share: 1.0,
             }],
             what_if: vec![
                 WhatIf {
                     factor: "uncoalesced",
-                    cycles: 61_728.0,
+                    cycles: Some(61_728.0),
                     speedup: 2.0,
                 },
                 WhatIf {
                     factor: "divergence",
-                    cycles: 123_456.0,
+                    cycles: Some(123_456.0),
                     speedup: 1.0,
                 },
             ],

@@ -1,5 +1,8 @@
 //! Numbers and the names of bottlenecks as people read them.
 
+/// Sizes that are named; the others are counted.
+const MOST_NEEDED: usize = 3;
+
 /// `1 234 567` as `1,234,567`.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -56,6 +59,28 @@ pub fn percent(share: f64) -> String {
     } else {
         "<0.1 %".to_owned()
     }
+}
+
+/// A time; where it depends on sizes that nothing gives, how: `12.3 ps × n + 7.1 µs`, else which it needs. `None` where nothing
+/// is predicted.
+pub fn predicted(
+    milliseconds: Option<f64>,
+    formula: Option<&str>,
+    unknowns: &[String],
+) -> Option<String> {
+    let needs = || (!unknowns.is_empty()).then(|| needs(unknowns));
+    let formula = || formula.map(str::to_owned);
+    milliseconds.map(time).or_else(formula).or_else(needs)
+}
+
+/// ``needs `n` ``, ``needs `n`, `m` and 2 more``.
+pub fn needs(unknowns: &[String]) -> String {
+    let (named, more) = unknowns.split_at(unknowns.len().min(MOST_NEEDED));
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("needs `{}`{more}", named.join("`, `"))
 }
 
 /// Milliseconds in the unit that fits: `1.24 s`, `3.41 ms`, `12.6 µs`.

@@ -10,11 +10,12 @@ use warplens_db::wire::{Diagnostic, Estimate, KernelResult};
 
 use crate::escape::escape;
 use crate::estimate::{
-    access_table, branch_table, first_estimate, loss_table, maybe_time, missing_headers, variant,
+    access_table, branch_table, first_estimate, grid, loss_table, missing_headers, variant,
 };
 use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
 use crate::graph;
 use crate::models;
+use crate::models::maybe_time;
 use crate::plots::{self, bar, breakdown, gpus, heat, lanes, occupancy, roofline, scaling};
 use crate::resources::registers;
 use crate::sheet;
@@ -218,10 +219,12 @@ fn work_flow(out: &mut String, pictures: &KernelPictures, at: usize) {
 fn prediction(out: &mut String, model: &str, estimate: &Estimate) {
     let _ = write!(
         out,
-        "<p><span class=\"lead\">{}</span> {} cycles",
-        maybe_time(estimate),
-        maybe(estimate.cycles.map(f64::round))
+        "<p><span class=\"lead\">{}</span>",
+        escape(&maybe_time(estimate))
     );
+    if let Some(cycles) = estimate.cycles {
+        let _ = write!(out, " {} cycles", number(cycles.round()));
+    }
     if let Some(bottleneck) = estimate.bottleneck {
         let _ = write!(out, ", bound by {}", words(bottleneck));
     }
@@ -241,7 +244,7 @@ fn facts(out: &mut String, result: &KernelResult) {
     let (launch, resources, occupancy) = (&result.launch, &result.resources, &result.occupancy);
     let mut launched = format!(
         "grid {} ({}), block {} ({})",
-        extents(launch.grid),
+        grid(launch),
         launch.grid_source,
         extents(launch.block),
         launch.block_source
@@ -304,7 +307,7 @@ fn lines(out: &mut String, result: &KernelResult) {
         };
         (
             place,
-            number(line.cycles.round()),
+            maybe(line.cycles.map(f64::round)),
             percent(line.share),
             line.share,
         )
@@ -323,7 +326,7 @@ fn what_if(out: &mut String, result: &KernelResult) {
     let rows = better.into_iter().map(|what| {
         (
             what.factor.to_owned(),
-            number(what.cycles.round()),
+            maybe(what.cycles.map(f64::round)),
             speedup(what.speedup),
             1.0 / what.speedup,
         )

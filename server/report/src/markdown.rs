@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use warplens_db::wire::KernelResult;
 
 use crate::estimate::{
-    MOST_LOSSES, access_table, branch_table, cost, first_estimate, line_name, parts, share,
+    MOST_LOSSES, access_table, branch_table, cost, first_estimate, grid, line_name, part_cycles,
+    parts, share, whole,
 };
-use crate::figure::{bytes, counted, extents, losses, number, percent, speedup, time, words};
+use crate::figure::{bytes, counted, extents, losses, maybe, percent, speedup, words};
 use crate::models;
+use crate::models::maybe_time;
 use crate::resources::{registers, spilled};
 use crate::style::truncate;
 use crate::table::{Align, Table};
@@ -69,10 +71,7 @@ pub fn launches(results: &[&KernelResult], shown: u64) -> String {
         table.row([
             format!("{}{mark}", result.variant.number).into(),
             format!("`{launch}`").into(),
-            estimate
-                .and_then(|estimate| estimate.time_ms)
-                .map_or_else(unknown, time)
-                .into(),
+            estimate.map_or_else(unknown, maybe_time).into(),
             estimate
                 .and_then(|estimate| estimate.bottleneck)
                 .map_or_else(unknown, words)
@@ -88,11 +87,7 @@ fn head(result: &KernelResult) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "## `{}` on {}\n", result.kernel, result.gpu);
     if let Some((model, estimate)) = first_estimate(result) {
-        let _ = write!(
-            out,
-            "**{}**",
-            estimate.time_ms.map_or_else(|| "?".to_owned(), time)
-        );
+        let _ = write!(out, "**{}**", maybe_time(estimate));
         if let Some(bottleneck) = estimate.bottleneck {
             let _ = write!(out, ", bound by {}", words(bottleneck));
         }
@@ -103,7 +98,7 @@ fn head(result: &KernelResult) -> String {
     let _ = writeln!(
         out,
         "Grid {} ({}), block {} ({}). Occupancy {}: {} in {} on each SM, limited by {}.{}\n",
-        extents(launch.grid),
+        grid(launch),
         launch.grid_source,
         extents(launch.block),
         launch.block_source,
@@ -116,6 +111,9 @@ fn head(result: &KernelResult) -> String {
             .as_ref()
             .map_or_else(String::new, |step| format!(" {step}."))
     );
+    if let Some(run) = crate::estimate::run(launch) {
+        let _ = writeln!(out, "`{}`\n", run.replace('`', "'"));
+    }
     // Print registers only from a compiler report, where they come in two kinds, or where they spill.
     let said = result.resources.compiler.as_ref();
     if said.is_some() || result.resources.sgprs_per_wave.is_some() {
@@ -180,14 +178,14 @@ fn cycles_table(result: &KernelResult) -> Table {
         ("share", Align::Right),
     ]);
     if let Some((_, estimate)) = first_estimate(result)
-        && let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0)
+        && let Some(whole) = whole(estimate)
     {
         for (name, part) in parts(&estimate.breakdown) {
             if part > 0.0 {
                 table.row([
                     words(name).into(),
-                    number(part.round()).into(),
-                    percent(part / cycles).into(),
+                    part_cycles(estimate, part).into(),
+                    percent(part / whole).into(),
                 ]);
             }
         }
@@ -204,7 +202,7 @@ fn what_if_table(result: &KernelResult) -> Table {
     for what in result.what_if.iter().filter(|what| what.speedup > 1.005) {
         table.row([
             what.factor.into(),
-            number(what.cycles.round()).into(),
+            maybe(what.cycles.map(f64::round)).into(),
             speedup(what.speedup).into(),
         ]);
     }

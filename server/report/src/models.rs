@@ -4,9 +4,24 @@ use std::collections::BTreeMap;
 
 use warplens_db::wire::{Estimate, KernelResult};
 
-use crate::figure::{number, time, words};
+use crate::figure::{number, predicted, words};
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
+
+/// True where the model says something of the time, be it that it needs a size.
+pub fn applies(estimate: &Estimate) -> bool {
+    estimate.cycles.is_some() || !estimate.unknowns.is_empty()
+}
+
+/// A time that may be unknown, or depend on what is.
+pub(crate) fn maybe_time(estimate: &Estimate) -> String {
+    predicted(
+        estimate.time_ms,
+        estimate.time_formula.as_deref(),
+        &estimate.unknowns,
+    )
+    .unwrap_or_else(|| "?".to_owned())
+}
 
 /// A row for each model.
 pub fn table(result: &KernelResult) -> Table {
@@ -70,7 +85,7 @@ pub fn agreement(result: &KernelResult) -> Option<String> {
     let applied = result
         .estimates
         .values()
-        .filter(|estimate| estimate.cycles.is_some());
+        .filter(|estimate| applies(estimate));
     for bottleneck in applied.filter_map(|estimate| estimate.bottleneck) {
         *votes.entry(bottleneck).or_insert(0) += 1;
     }
@@ -82,7 +97,11 @@ pub fn agreement(result: &KernelResult) -> Option<String> {
 fn figures(estimate: &Estimate) -> [String; 3] {
     let unknown = || "-".to_owned();
     [
-        estimate.time_ms.map_or_else(unknown, time),
+        if applies(estimate) {
+            maybe_time(estimate)
+        } else {
+            unknown()
+        },
         estimate
             .cycles
             .map_or_else(unknown, |cycles| number(cycles.round())),

@@ -1,9 +1,7 @@
 //! Values as they are written on the command line.
 
-use std::sync::Arc;
-
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use warplens_db::settings::{Amount, Settings};
+use warplens_db::settings::{Amount, RunSettings, Settings};
 use warplens_models::ModelId;
 
 /// The models that are to answer.
@@ -29,11 +27,6 @@ pub fn models() -> impl TypedValueParser<Value = Models> {
 fn of_models() -> impl Iterator<Item = PossibleValue> {
     let models = ModelId::ALL.into_iter();
     models.map(|model| PossibleValue::new(model.name()).help(model.summary()))
-}
-
-/// `"ARGS"`: the arguments of a program as a shell would split them.
-pub fn run(text: &str) -> Arc<Vec<String>> {
-    Arc::new(warplens_base::split_command(text))
 }
 
 /// `X[,Y[,Z]]`: one to three integers above zero, separated by commas or `x`.
@@ -116,7 +109,7 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Macros and include folders, as a C compiler takes them.
+/// How the program is compiled, as a C compiler takes it, and run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Preprocessing {
     /// Define a macro, as a C compiler takes it (repeatable)
@@ -125,6 +118,10 @@ pub struct Preprocessing {
     /// Search a folder for `#include "…"` (repeatable)
     #[arg(short = 'I', value_name = "DIR")]
     include: Vec<String>,
+    /// The arguments that the program is started with, split as a shell splits them: its host code is evaluated with them, never
+    /// executed
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    run: Option<String>,
 }
 
 impl Preprocessing {
@@ -134,6 +131,14 @@ impl Preprocessing {
         settings
             .include_paths
             .splice(0..0, self.include.iter().cloned());
+        if let Some(arguments) = &self.run {
+            let run = RunSettings {
+                arguments: arguments.clone(),
+                on_command_line: true,
+                ..RunSettings::default()
+            };
+            settings.run.insert(0, run);
+        }
     }
 }
 

@@ -27,6 +27,7 @@ use crate::queries::findings::FindingsQuestion;
 use crate::queries::kernels::failing;
 use crate::queries::model_inputs::Compilation;
 use crate::settings::Settings;
+use crate::sizes::Sizes;
 use crate::{Engine, KernelAnalysis, Overrides, compiled, said, suppress};
 
 /// One kernel and all that its analysis depends on.
@@ -105,7 +106,8 @@ impl Engine {
         let resolved = given.launch(kernel, profile, &|launch| {
             residence(profile, launch, &resources, u64::MAX).active_blocks_per_sm
         });
-        let of_source = FactsQuestion::new(lowered, given, &resolved, profile, overrides);
+        let sizes = Sizes::new(lowered, self.formulas, &resolved);
+        let of_source = FactsQuestion::new(lowered, given, (&resolved, &sizes), profile, overrides);
         let facts = contents.facts(&of_source);
         let (input, input_key) =
             contents.model_input(kernel, (&facts, of_source.key), &compilation, profile);
@@ -119,6 +121,9 @@ impl Engine {
             settings,
             overrides,
         });
+        let (probabilities, array_contents) =
+            (of_source.probabilities.clone(), of_source.contents.clone());
+        let sizes = sizes.with(probabilities, array_contents);
         let model = settings.model.as_deref().and_then(ModelId::named);
         KernelAnalysis {
             profile: Arc::clone(profile),
@@ -135,6 +140,7 @@ impl Engine {
                 resolved.launch,
                 resolved.arguments.clone(),
             ),
+            sizes,
             arrays: arrays(kernel),
             fingerprint: lowered.fingerprint,
             facts,

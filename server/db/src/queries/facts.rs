@@ -16,14 +16,16 @@ use crate::contents::Contents;
 use crate::launch::{Given, Resolved};
 use crate::lowered::{Lowered, arrays};
 use crate::memo::hash;
+use crate::sizes::Sizes;
 
 /// What facts depend on.
 pub(crate) struct FactsQuestion<'a> {
     lowered: &'a Lowered,
     profile: &'a Profile,
     resolved: &'a Resolved,
-    probabilities: Vec<(u32, f64)>,
-    contents: Vec<ArrayContents>,
+    sizes: &'a Sizes,
+    pub(crate) probabilities: Vec<(u32, f64)>,
+    pub(crate) contents: Vec<ArrayContents>,
     /// What they are kept under.
     pub(crate) key: u64,
 }
@@ -32,7 +34,7 @@ impl<'a> FactsQuestion<'a> {
     pub(crate) fn new(
         lowered: &'a Lowered,
         given: &Given,
-        resolved: &'a Resolved,
+        (resolved, sizes): (&'a Resolved, &'a Sizes),
         profile: &'a Profile,
         overrides: &Overrides,
     ) -> FactsQuestion<'a> {
@@ -52,6 +54,7 @@ impl<'a> FactsQuestion<'a> {
             &resolved.launch,
             &resolved.arguments,
             &resolved.covers,
+            &sizes.taken(),
             &of_lines,
             &contents,
         ]);
@@ -59,6 +62,7 @@ impl<'a> FactsQuestion<'a> {
             lowered,
             profile,
             resolved,
+            sizes,
             probabilities,
             contents,
             key,
@@ -69,7 +73,7 @@ impl<'a> FactsQuestion<'a> {
     pub(crate) fn under(&self, launch: Launch) -> SourceFacts {
         // Blocks of another shape cover something else.
         let same = launch.block == self.resolved.launch.block;
-        analyze(&Request {
+        let mut facts = analyze(&Request {
             kernel: &self.lowered.kernel,
             launch,
             profile: self.profile,
@@ -77,7 +81,9 @@ impl<'a> FactsQuestion<'a> {
             covers: if same { &self.resolved.covers } else { &[] },
             probabilities: &self.probabilities,
             contents: &self.contents,
-        })
+        });
+        self.sizes.assumed(&mut facts.assumptions);
+        facts
     }
 }
 

@@ -28,7 +28,7 @@ use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
 use crate::queries::runs::{ProgramRun, program_run, programs_near, start_of};
 use crate::settings::Settings;
-use crate::{Cancel, Engine, Overrides};
+use crate::{Cancel, Engine};
 
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
@@ -207,9 +207,7 @@ impl Engine {
         path: &Path,
         how: &ReadAs,
         settings: &Settings,
-        overrides: &Overrides,
     ) -> Vec<KernelLaunches> {
-        let given = overrides.run.as_ref().map(|given| given.as_slice());
         if path.as_os_str().is_empty() {
             return launches;
         }
@@ -218,7 +216,7 @@ impl Engine {
             let programs = programs_near(db, &own);
             let only = programs.len() == 1;
             let runs = programs.into_iter().filter_map(|main| {
-                let start = start_of(db, &main, only, given, &settings.run)?;
+                let start = start_of(db, &main, only, &settings.run)?;
                 let run = program_run(db, file(db, &main), how.clone(), Arc::new(start))?;
                 Some((main, run))
             });
@@ -336,7 +334,7 @@ mod tests {
     use warplens_machine::Profiles;
 
     use super::*;
-    use crate::{Document, Project};
+    use crate::{Document, Overrides, Project};
 
     const KERNEL: &str = "/p/k.cu";
     const HOST: &str = "/p/host.cu";
@@ -406,8 +404,8 @@ mod tests {
         let typed = SCALE.replace("= 1", "= 12");
         world.files.set(Path::new(KERNEL), typed.as_str());
         assert_eq!(world.block(&typed), Some([64, 1, 1]));
-        // Whether it includes the host program now.
-        assert_eq!(world.computed(), ["includes", "text"]);
+        // Whether it includes the host program now, or has a `main` itself.
+        assert_eq!(world.computed(), ["includes", "is_program", "text"]);
     }
 
     #[test]

@@ -60,29 +60,32 @@ impl Start {
     }
 }
 
+/// Reads a file of one form.
+type Reader = fn(&str, Program) -> Option<RunLine>;
+
 /// How the program with that main file is started: as the command line says, as the settings do, as a file beside it does.
 pub(crate) fn start_of(
     db: &dyn Db,
     main: &Path,
     only: bool,
-    given: Option<&[String]>,
     settings: &[RunSettings],
 ) -> Option<Start> {
-    if let Some(arguments) = given {
-        return Some(Start::new(arguments.to_vec(), Vec::new(), "--run"));
-    }
     let of = |run: &&RunSettings| {
         run.files.is_empty() || run.files.iter().any(|file| main.ends_with(file))
     };
     if let Some(run) = settings.iter().find(of) {
         let environment = run.environment.clone().into_iter().collect();
         let arguments = split_command(&run.arguments);
-        return Some(Start::new(arguments, environment, "warplens.toml"));
+        let place = if run.on_command_line {
+            "--run"
+        } else {
+            "warplens.toml"
+        };
+        return Some(Start::new(arguments, environment, place));
     }
     let stem = main.file_stem()?.to_str()?;
     let program = Program { stem, only };
     let folder = main.parent()?;
-    type Reader = fn(&str, Program) -> Option<RunLine>;
     let readers: [(&str, Reader); 8] = [
         ("Makefile", in_makefile),
         ("makefile", in_makefile),

@@ -19,7 +19,7 @@ use crate::program::{FileParts, Launched, Program};
 use crate::queries::analyses::AnalysisQuestion;
 use crate::queries::expansion::Buffer;
 use crate::settings::Settings;
-use crate::{Cancel, Engine, Overrides, PlacedFinding, PlacedKernel, Variants};
+use crate::{Cancel, Engine, Overrides, PlacedFinding, PlacedKernel, RunLaunch, Variants};
 
 /// Branches inside one kernel that are offered.
 const MOST_BRANCHES: usize = 4;
@@ -181,6 +181,12 @@ impl Engine {
                 blocks: blocks.clone(),
                 compiler: said,
                 launched_at: given.place.clone(),
+                run: site.of_run.as_ref().map(|said| RunLaunch {
+                    said: Arc::clone(said),
+                    count: site.count,
+                    arguments: site.arguments.clone(),
+                    extents: site.extents.clone(),
+                }),
                 places: Arc::clone(&lowered.kernel.places),
                 functions: program.functions(),
             };

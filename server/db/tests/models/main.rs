@@ -2,6 +2,7 @@
 
 mod clock;
 mod every_gpu;
+mod formulas;
 mod functions;
 mod hong_kim_table5;
 mod linear;

@@ -9,5 +9,6 @@ mod launchers;
 mod members;
 mod opencl_two;
 mod reading;
+mod runs;
 mod semantics;
 mod templates;

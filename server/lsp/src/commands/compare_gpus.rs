@@ -62,9 +62,10 @@ fn page(
     };
     let target = first.gpu.clone();
     let mut notes = Vec::new();
-    if first.launch.grid_source == "assumed" {
+    if first.launch.grid_source == "assumed"
+        && let Some(grid) = first.launch.grid
+    {
         // A grid that fills each GPU would be other work on each.
-        let grid = first.launch.grid;
         overrides
             .set_launch
             .entry(kernel.to_owned())

@@ -2,31 +2,38 @@
 
 use std::collections::BTreeSet;
 
-use warplens_db::{PlacedKernel, Spoken};
-use warplens_facts::facts::{Assumed, Assumption, Launch};
+use warplens_db::{FileAnalysis, PlacedKernel, Spoken};
+use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
 use warplens_models::ModelId;
+use warplens_report::check;
 use warplens_report::figure;
 use warplens_report::figure::words;
 
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;
+/// Kernels of a file whose times are formulas, up to which lenses give these.
+const MOST_FORMULAS: usize = 4;
 
 /// `A100 SXM4 40GB · 132 µs · memory bandwidth · occupancy 100 % (warps) · MWP 12.1 CWP 8.0 · assumes block
 /// 256, n 1024`
-pub fn title(kernel: &PlacedKernel) -> String {
+pub fn title(kernel: &PlacedKernel, formulas: bool) -> String {
     let analysis = &kernel.analysis;
     let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
-    let estimate = analysis.estimate();
     if let Some(impossible) = &analysis.input.occupancy.why_impossible {
         parts.push(format!("cannot launch: {impossible}"));
         return parts.join(" · ");
     }
-    match estimate.time_ms {
-        Some(time) => parts.push(figure::time(time)),
-        None => parts.push("no estimate".to_owned()),
-    }
-    if let Some(bottleneck) = estimate.bottleneck {
-        parts.push(words(bottleneck.name()));
+    let shown = formulas || !analysis.has_unknown_sizes();
+    let estimate = shown.then(|| analysis.estimate());
+    if let Some(estimate) = &estimate {
+        let time = check::shown_time(estimate);
+        parts.push(time.unwrap_or_else(|| "no estimate".to_owned()));
+        if let Some(bottleneck) = estimate.bottleneck {
+            parts.push(words(bottleneck.name()));
+        }
+    } else {
+        let unknown = analysis.unknown_sizes().join("`, `");
+        parts.push(format!("hover for the time by `{unknown}`"));
     }
     parts.push(format!(
         "occupancy {:.0} % ({})",
@@ -38,16 +45,23 @@ pub fn title(kernel: &PlacedKernel) -> String {
         registers(said, source)
     }));
     let detail = |name: &str| {
-        let shown = estimate.detail.get(name);
-        shown
-            .or_else(|| analysis.estimates().get(&ModelId::MwpCwp)?.detail.get(name))
-            .copied()
+        let shown = estimate
+            .as_ref()
+            .and_then(|of| of.detail.get(name).copied());
+        shown.or_else(|| analysis.detail(ModelId::MwpCwp, name))
     };
     if let (Some(mwp), Some(cwp)) = (detail("mwp"), detail("cwp")) {
         parts.push(format!("MWP {mwp:.1} CWP {cwp:.1}"));
     }
     parts.extend(assumed(kernel));
     parts.join(" · ")
+}
+
+/// Whether lenses give times as formulas of sizes that nothing gives: each takes several analyses of its kernel, which a file of
+/// many such kernels would have a keystroke wait for. The hover gives it for one.
+pub fn formulas_are_shown(file: &FileAnalysis) -> bool {
+    let open = |kernel: &&PlacedKernel| kernel.analysis.has_unknown_sizes();
+    file.kernels.iter().filter(open).count() <= MOST_FORMULAS
 }
 
 /// `2 statements not understood`, where there are some.
@@ -112,7 +126,12 @@ fn assumed(kernel: &PlacedKernel) -> Option<String> {
     let clock = profile
         .limited_to_w
         .map(|_| format!("SM clock {:.0} MHz", profile.sm_clock_mhz));
-    name_some(&facts.launch, clock, &facts.assumptions)
+    let mut launch = facts.launch;
+    if kernel.analysis.grid_formula().is_some() {
+        // The time depends on it, or says what it needs.
+        launch.grid_source = Source::LaunchSite;
+    }
+    name_some(&launch, clock, &facts.assumptions)
 }
 
 fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption]) -> Option<String> {
@@ -130,7 +149,8 @@ fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption])
         if matches!(
             assumption.symbol,
             Assumed::Block | Assumed::Grid | Assumed::Alignment
-        ) {
+        ) || assumption.source == UNKNOWN
+        {
             continue;
         }
         // Of a loop's guessed length the number is enough; the kernel's page says which loop.
@@ -161,7 +181,6 @@ fn extents(extents: [u64; 3]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warplens_facts::facts::Source;
 
     fn assumption(symbol: &str, value: &str) -> Assumption {
         Assumption {

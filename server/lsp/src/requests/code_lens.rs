@@ -38,6 +38,7 @@ pub async fn handle(
             if !newest.analysed.effective.settings.code_lens.enable {
                 return Vec::new();
             }
+            let formulas = render::lens::formulas_are_shown(&newest.analysed.file);
             let lenses = newest.analysed.file.kernels.iter().filter_map(|kernel| {
                 let moved = &newest.moved;
                 let line = moved
@@ -55,7 +56,7 @@ pub async fn handle(
                     data: None,
                 };
                 let titles = [
-                    Some((render::lens::title(kernel), page)),
+                    Some((render::lens::title(kernel, formulas), page)),
                     render::lens::losses(kernel).map(|title| (title, losses)),
                     render::lens::launch(kernel).map(|title| (title, next)),
                     // A click alone leads on: without its command it says nothing.

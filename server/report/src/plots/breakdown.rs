@@ -6,20 +6,20 @@ use warplens_db::wire::Estimate;
 
 use super::length;
 use crate::escape::escape;
-use crate::estimate::parts;
+use crate::estimate::{part_cycles, parts, whole};
 use crate::figure::{number, percent, words};
 
 /// Where the cycles go: all parts as one bar, then each with its figures.
 pub(crate) fn draw(estimate: &Estimate) -> String {
     let mut out = String::new();
-    let Some(cycles) = estimate.cycles.filter(|cycles| *cycles > 0.0) else {
+    let Some(whole) = whole(estimate) else {
         return out;
     };
     let parts = parts(&estimate.breakdown);
     let parts: Vec<_> = parts.into_iter().filter(|(_, part)| *part > 0.0).collect();
     let said: Vec<String> = parts
         .iter()
-        .map(|(name, part)| escape(&format!("{} {}", words(name), percent(part / cycles))))
+        .map(|(name, part)| escape(&format!("{} {}", words(name), percent(part / whole))))
         .collect();
     let _ = write!(
         out,
@@ -29,7 +29,7 @@ pub(crate) fn draw(estimate: &Estimate) -> String {
     );
     let mut at = 0.0;
     for ((name, part), said) in parts.iter().zip(&said) {
-        let width = length(part / cycles);
+        let width = length(part / whole);
         let _ = write!(
             out,
             "<rect class=\"p-{name}\" x=\"{at:.2}\" width=\"{width:.2}\" height=\"10\"><title>{said}</title></rect>"
@@ -46,8 +46,8 @@ pub(crate) fn draw(estimate: &Estimate) -> String {
             "<tr><td><svg class=\"key\" viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"p-{name}\" width=\"1\" \
              height=\"1\"/></svg> {}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
             words(name),
-            number(part.round()),
-            escape(&percent(part / cycles))
+            part_cycles(estimate, *part),
+            escape(&percent(part / whole))
         );
     }
     out.push_str("</tbody></table></div>\n");

@@ -66,10 +66,6 @@ pub struct Estimate {
     /// Value of a scalar kernel parameter (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = values::argument)]
     arg: Vec<(String, Option<i64>)>,
-    /// The arguments that the program is started with, split as a shell splits them: its host code is evaluated with them,
-    /// never executed
-    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
-    run: Option<String>,
     /// Which model answers
     #[arg(long, default_value = "auto", value_parser = values::models())]
     model: Models,
@@ -160,7 +156,6 @@ impl Estimate {
             registers: self.registers,
             warps_per_sm: self.warps_per_sm,
             without: self.without.clone(),
-            run: self.run.as_deref().map(values::run),
             template_args: self.template.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..Overrides::default()
         };

@@ -166,7 +166,7 @@ fn lines_of_configurations_have_a_line_each_and_wrong_ones_say_why() {
             .collect()
     };
     assert_eq!(assumed(&lines[0]), Vec::<String>::new());
-    assert_eq!(assumed(&lines[1]), [r#""n" "1024""#]);
+    assert_eq!(assumed(&lines[1]), [r#""n" "a large multiple of 32""#]);
     for (line, part) in lines[1..]
         .iter()
         .zip(["threads", "shared", "line 4", "grid"])

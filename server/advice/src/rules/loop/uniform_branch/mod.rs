@@ -167,7 +167,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, trips: f64) -> Option<Finding> {
     }
     Some(Finding {
         rule: RULE.id,
-        severity: wording::severity(gain, Certainty::Assumed, true).min(Severity::Information),
+        severity: wording::severity(gain, Certainty::Assumed, false).min(Severity::Information),
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(

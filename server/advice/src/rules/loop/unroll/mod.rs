@@ -190,7 +190,7 @@ fn finding(ctx: &Context<'_>, candidate: &Candidate, counting: f64) -> Option<Fi
     Some(Finding {
         rule: RULE.id,
         // That the compiler keeps the loop is a prediction.
-        severity: wording::severity(gain, Certainty::Assumed, true).min(Severity::Information),
+        severity: wording::severity(gain, Certainty::Assumed, false).min(Severity::Information),
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(

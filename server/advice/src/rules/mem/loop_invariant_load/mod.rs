@@ -125,7 +125,8 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
     let assumed = "assumes that no two arrays overlap, as `restrict` would say".to_owned();
     Some(Finding {
         rule,
-        severity: wording::severity(gain, Certainty::Assumed, true),
+        // What is assumed is what the answer asks of the user, no figure depends on it.
+        severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Site(worst_access.site),
         message: wording::sentence([
             Some(format!(

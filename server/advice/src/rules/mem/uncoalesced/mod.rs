@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn assumed_without_a_stated_assumption_is_no_warning() {
+    fn what_rests_on_a_guess_is_a_hint() {
         let mut walk = column_walk(5);
         walk.certainty = Certainty::Assumed;
         let silent = Kernel::new().access(walk.clone()).findings(|_| 3.0);
@@ -380,7 +380,7 @@ mod tests {
             .assume("n", "1024")
             .access(walk)
             .findings(|_| 3.0);
-        assert_eq!(stated[0].severity, Severity::Warning);
+        assert_eq!(stated[0].severity, Severity::Hint);
         assert!(
             stated[0].message.ends_with("; assumes n = 1024"),
             "{}",

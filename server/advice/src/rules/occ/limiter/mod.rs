@@ -94,8 +94,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         .then(|| format!("assumes block {}", wording::extents(facts.launch.block)));
     Some(Finding {
         rule: RULE.id,
-        // Registers guessed from the source are no ground for a warning.
-        severity: wording::severity(gain, certainty, !estimated),
+        // Registers predicted from the source are no ground for a warning.
+        severity: wording::severity(gain, certainty, block.is_some()),
         place,
         message: wording::sentence([
             Some(format!(

@@ -49,8 +49,11 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     if gain < wording::WORTH_KNOWING {
         return None;
     }
-    let (certainty, estimated) = if ctx.registers_known {
+    let guessed = facts.launch.block_source.is_assumption();
+    let (certainty, estimated) = if ctx.registers_known && !guessed {
         (Certainty::Exact, "")
+    } else if ctx.registers_known {
+        (Certainty::Assumed, "")
     } else {
         (Certainty::Assumed, " (estimated)")
     };
@@ -62,7 +65,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let plural = if fewer == 1 { "register" } else { "registers" };
     Some(Finding {
         rule: RULE.id,
-        severity: wording::severity(gain, certainty, false),
+        severity: wording::severity(gain, certainty, assumed.is_some()),
         place: Place::Kernel,
         message: wording::sentence([
             Some(format!(

@@ -1,0 +1,630 @@
+//! What of a kernel's figures depends on sizes that nothing gives, and how.
+//!
+//! In: a kernel analysed with a stand-in for each unknown size. Out: which of them the time and the counts depend on, and the figures
+//! as formulas in these. The analysis is run again for a few other values, its kernel not compiled again, when somebody asks; a
+//! kernel without unknown sizes costs nothing. What holds: a figure that depends on an unknown size is never given as a number.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use warplens_facts::facts::{Assumed, Assumption, Count, Launch, OpClass, UNKNOWN};
+use warplens_facts::{Contents, Cover, Request, analyze};
+use warplens_ir::{Expr, ExprKind, Kernel, expressions};
+use warplens_models::{Estimate, ModelId, ModelInput, OpenTime, Question};
+
+use crate::KernelAnalysis;
+use crate::formula::{Formula, Sample};
+use crate::launch::Resolved;
+use crate::lowered::Lowered;
+use crate::size::Size;
+
+/// By this each unknown is raised, once and twice.
+const RAISED: i64 = 4;
+/// A figure depends on a size where that changes it by more.
+const CHANGED: f64 = 0.002;
+/// More unknowns than this make no formula that helps anybody.
+const MOST_UNKNOWNS: usize = 3;
+/// A time over this many milliseconds is no prediction: some size was meant otherwise.
+const LONGEST: f64 = 3.6e6;
+
+/// What is taken of a size that nothing gives.
+const LARGE: &str = "a large multiple of 32";
+
+/// The unknown sizes of a kernel under its launch, and what was found of them.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    /// Each with its stand-in.
+    unknowns: Vec<(Size, i64)>,
+    /// Parameters that nothing gives, read or not.
+    not_given: Vec<String>,
+    /// Blocks by the unknowns; `None` where something gives the grid.
+    extents: Option<[Size; 3]>,
+    /// Kept where there are unknowns and somebody may ask.
+    lowered: Option<Arc<Lowered>>,
+    launch: Launch,
+    arguments: Vec<(String, i64, bool)>,
+    covers: Vec<Cover>,
+    probabilities: Vec<(u32, f64)>,
+    contents: Vec<Contents>,
+    found: Mutex<BTreeMap<ModelId, Arc<Depends>>>,
+    counts: OnceLock<BTreeMap<OpClass, Option<String>>>,
+}
+
+/// What a model's time depends on.
+#[derive(Debug, Default)]
+struct Depends {
+    /// `None`: on no unknown size.
+    open: Option<OpenTime>,
+    /// Whether one thing bounds the kernel at every sample.
+    one_bottleneck: bool,
+}
+
+/// The analysis at other sizes.
+struct Sampled {
+    values: Vec<i64>,
+    estimates: BTreeMap<ModelId, Estimate>,
+    counts: Vec<Count>,
+}
+
+impl Sizes {
+    pub(crate) fn new(lowered: &Arc<Lowered>, kept: bool, resolved: &Resolved) -> Sizes {
+        let not_given = resolved.unknowns.iter().filter_map(|(size, _)| match size {
+            Size::Parameter(name) => Some(name.clone()),
+            _ => None,
+        });
+        let not_given = not_given.collect();
+        let read = parameters_read(&lowered.kernel);
+        let mut unknowns = resolved.unknowns.clone();
+        let in_grid = |symbol: &Size| {
+            let mut within = false;
+            for extent in resolved.extents.iter().flatten() {
+                extent.each_symbol(&mut |of| within |= of == symbol);
+            }
+            within
+        };
+        unknowns.retain(|(symbol, _)| match symbol {
+            Size::Parameter(name) => read.contains(name) || in_grid(symbol),
+            _ => true,
+        });
+        let kept = kept && !unknowns.is_empty();
+        Sizes {
+            lowered: kept.then(|| Arc::clone(lowered)),
+            unknowns,
+            not_given,
+            extents: resolved.extents.clone(),
+            launch: resolved.launch,
+            arguments: resolved.arguments.clone(),
+            covers: resolved.covers.clone(),
+            probabilities: Vec::new(),
+            contents: Vec::new(),
+            found: Mutex::default(),
+            counts: OnceLock::new(),
+        }
+    }
+
+    /// The same, with what the user gives of conditions and arrays.
+    pub(crate) fn with(self, probabilities: Vec<(u32, f64)>, contents: Vec<Contents>) -> Sizes {
+        Sizes {
+            probabilities,
+            contents,
+            ..self
+        }
+    }
+
+    /// What decides how facts name their assumptions.
+    pub(crate) fn taken(&self) -> (Vec<&Size>, &[String], bool) {
+        let unknowns = self.unknowns.iter().map(|(size, _)| size);
+        (unknowns.collect(), &self.not_given, self.grid_is_open())
+    }
+
+    /// The launch and the arguments with other values in place of the unknowns.
+    fn at(&self, values: &[i64]) -> (Launch, Vec<(String, i64, bool)>) {
+        let value = |symbol: &Size| {
+            let unknown = self.unknowns.iter().position(|(of, _)| of == symbol);
+            unknown.map(|at| values[at]).or_else(|| match symbol {
+                Size::Parameter(name) => {
+                    let given = self.arguments.iter().find(|(of, ..)| of == name);
+                    given.map(|(_, value, _)| *value)
+                }
+                _ => None,
+            })
+        };
+        let mut launch = self.launch;
+        if let Some(extents) = &self.extents {
+            launch.grid = std::array::from_fn(|axis| {
+                extents[axis]
+                    .blocks(&value)
+                    .unwrap_or(self.launch.grid[axis])
+            });
+        }
+        let mut arguments = self.arguments.clone();
+        for ((symbol, _), value) in self.unknowns.iter().zip(values) {
+            if let Size::Parameter(name) = symbol {
+                arguments.retain(|(of, ..)| of != name);
+                arguments.push((name.clone(), *value, true));
+            }
+        }
+        (launch, arguments)
+    }
+
+    /// What is assumed: of the unknown sizes that they are large, where the kernel reads them; of a grid that follows from
+    /// them nothing.
+    pub(crate) fn assumed(&self, assumptions: &mut Vec<Assumption>) {
+        let unknown = |name: &str| {
+            let mut of = self.unknowns.iter();
+            of.any(|(size, _)| matches!(size, Size::Parameter(of) if of == name))
+        };
+        assumptions.retain_mut(|assumption| match &assumption.symbol {
+            Assumed::Grid => !self.grid_is_open(),
+            Assumed::Named(name) if self.not_given.contains(name) => {
+                LARGE.clone_into(&mut assumption.value);
+                UNKNOWN.clone_into(&mut assumption.source);
+                unknown(name)
+            }
+            _ => true,
+        });
+    }
+
+    fn grid_is_open(&self) -> bool {
+        let mut open = false;
+        for extent in self.extents.iter().flatten() {
+            extent.each_symbol(&mut |symbol| {
+                open |= self.unknowns.iter().any(|(of, _)| of == symbol);
+            });
+        }
+        open
+    }
+
+    fn names(&self, of: &[usize]) -> Vec<String> {
+        of.iter()
+            .map(|&at| self.unknowns[at].0.to_string())
+            .collect()
+    }
+}
+
+/// Names of the parameters that the kernel's statements read.
+fn parameters_read(kernel: &Kernel) -> Vec<String> {
+    let mut read = vec![false; kernel.params as usize];
+    let mut visit = |expr: &Expr| {
+        if let ExprKind::Var(id) = expr.kind
+            && let Some(read) = read.get_mut(id.0 as usize)
+        {
+            *read = true;
+        }
+    };
+    expressions(&kernel.body, &mut visit);
+    for routine in &kernel.routines {
+        expressions(&routine.body, &mut visit);
+    }
+    let vars = kernel.vars.iter().zip(read);
+    vars.filter(|(_, read)| *read)
+        .map(|(var, _)| var.name.clone())
+        .collect()
+}
+
+impl KernelAnalysis {
+    /// The grid, or how it follows from what nothing gives.
+    pub fn grid_formula(&self) -> Option<String> {
+        let sizes = &self.sizes;
+        let extents = sizes.extents.as_ref()?;
+        if !sizes.grid_is_open() {
+            return None;
+        }
+        let last = extents
+            .iter()
+            .rposition(|extent| *extent != Size::Number(1));
+        let texts = extents[..=last.unwrap_or(0)].iter().map(Size::to_string);
+        Some(texts.collect::<Vec<_>>().join(", "))
+    }
+
+    /// True where nothing gives a size that the kernel reads.
+    pub fn has_unknown_sizes(&self) -> bool {
+        !self.sizes.unknowns.is_empty()
+    }
+
+    /// Names of the sizes that nothing gives and that the kernel reads.
+    pub fn unknown_sizes(&self) -> Vec<String> {
+        self.sizes
+            .unknowns
+            .iter()
+            .map(|(size, _)| size.to_string())
+            .collect()
+    }
+
+    /// What a model said with stand-ins, without the numbers that rest on them.
+    pub(crate) fn honest(&self, model: ModelId, estimate: &Estimate) -> Estimate {
+        let mut honest = estimate.clone();
+        let Some(cycles) = estimate.cycles else {
+            return honest;
+        };
+        let depends = self.depends(model);
+        let too_long = estimate.time_ms.is_some_and(|time| time > LONGEST);
+        if depends.open.is_none() && !too_long {
+            return honest;
+        }
+        honest.cycles = None;
+        honest.time_ms = None;
+        let one = depends.open.as_ref();
+        let one = one.is_some_and(|open| open.unknowns.len() == 1);
+        if !one || self.sizes.grid_is_open() {
+            // Its numbers rest on the other sizes.
+            honest.cycles_function = None;
+        }
+        honest.interval = None;
+        if too_long && depends.open.is_none() {
+            honest.why = Some("over an hour as the arguments are given".to_owned());
+        }
+        honest.open.clone_from(&depends.open);
+        if !depends.one_bottleneck {
+            honest.bottleneck = None;
+        }
+        let breakdown = &mut honest.breakdown;
+        for part in [
+            &mut breakdown.compute,
+            &mut breakdown.memory_bandwidth,
+            &mut breakdown.memory_latency,
+            &mut breakdown.shared,
+            &mut breakdown.divergence,
+            &mut breakdown.synchronisation,
+        ] {
+            *part /= cycles.max(1.0);
+        }
+        honest
+    }
+
+    fn depends(&self, model: ModelId) -> Arc<Depends> {
+        if self.sizes.unknowns.is_empty() {
+            return Arc::new(Depends {
+                open: None,
+                one_bottleneck: true,
+            });
+        }
+        let known = lock(&self.sizes.found).get(&model).cloned();
+        known.unwrap_or_else(|| {
+            self.find(&[model]);
+            lock(&self.sizes.found)
+                .get(&model)
+                .cloned()
+                .unwrap_or_default()
+        })
+    }
+
+    /// Finds what the times of several models depend on: one analysis of each sample serves them all.
+    pub(crate) fn find(&self, models: &[ModelId]) {
+        let sizes = &self.sizes;
+        if sizes.unknowns.is_empty() {
+            return;
+        }
+        let mut wanted: Vec<ModelId> = models
+            .iter()
+            .copied()
+            .filter(|model| !lock(&sizes.found).contains_key(model))
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let shown = self.stand_in_estimates();
+        // What simulates is not run again: it depends on what the equations depend on.
+        let stood: BTreeMap<ModelId, Estimate> = shown.clone();
+        let simulated: Vec<ModelId> = wanted
+            .iter()
+            .copied()
+            .filter(|model| model.simulates())
+            .collect();
+        wanted.retain(|model| !model.simulates());
+        if !simulated.is_empty() && !wanted.contains(&ModelId::Auto) {
+            wanted.push(ModelId::Auto);
+        }
+        let base = Sampled {
+            values: sizes.unknowns.iter().map(|(_, value)| *value).collect(),
+            estimates: stood,
+            counts: self.facts.counts.clone(),
+        };
+        let mut sampler = Sampler {
+            analysis: self,
+            models: &wanted,
+            samples: vec![base],
+        };
+        let mut made = sampler.all();
+        for model in simulated {
+            let auto = made.get(&ModelId::Auto);
+            let open = auto.and_then(|of| of.open.clone()).map(|open| OpenTime {
+                formula: None,
+                from: Vec::new(),
+                ..open
+            });
+            made.insert(
+                model,
+                Depends {
+                    open,
+                    one_bottleneck: true,
+                },
+            );
+        }
+        let mut found = lock(&sizes.found);
+        for (model, depends) in made {
+            found.entry(model).or_insert_with(|| Arc::new(depends));
+        }
+    }
+
+    /// A count's formula where it depends on an unknown size: `Some(None)` where it does and there is none.
+    #[expect(
+        clippy::option_option,
+        reason = "no open count, an open one without a formula, one with"
+    )]
+    pub(crate) fn open_count(&self, class: OpClass) -> Option<Option<String>> {
+        if self.sizes.unknowns.is_empty() {
+            return None;
+        }
+        let found = self.sizes.counts.get_or_init(|| {
+            let sizes = &self.sizes;
+            let base = Sampled {
+                values: sizes.unknowns.iter().map(|(_, value)| *value).collect(),
+                estimates: BTreeMap::new(),
+                counts: self.facts.counts.clone(),
+            };
+            let mut sampler = Sampler {
+                analysis: self,
+                models: &[],
+                samples: vec![base],
+            };
+            sampler.counts()
+        });
+        found.get(&class).cloned()
+    }
+
+    /// True where some unknown size changes how often things run.
+    pub(crate) fn depends_on_sizes(&self) -> bool {
+        self.depends(ModelId::Auto).open.is_some()
+    }
+}
+
+struct Sampler<'a> {
+    analysis: &'a KernelAnalysis,
+    models: &'a [ModelId],
+    samples: Vec<Sampled>,
+}
+
+impl Sampler<'_> {
+    /// The analysis where each unknown is this many times its stand-in; the number of the sample.
+    fn at(&mut self, times: &[i64]) -> Option<usize> {
+        let sizes = &self.analysis.sizes;
+        let values: Option<Vec<i64>> = sizes
+            .unknowns
+            .iter()
+            .zip(times)
+            .map(|((_, value), times)| value.checked_mul(*times))
+            .collect();
+        let values = values?;
+        if let Some(known) = self
+            .samples
+            .iter()
+            .position(|sample| sample.values == values)
+        {
+            return Some(known);
+        }
+        let lowered = sizes.lowered.as_ref()?;
+        let (launch, arguments) = sizes.at(&values);
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let facts = analyze(&Request {
+                kernel: &lowered.kernel,
+                launch,
+                profile: &self.analysis.profile,
+                arguments: &arguments,
+                covers: &sizes.covers,
+                probabilities: &sizes.probabilities,
+                contents: &sizes.contents,
+            });
+            let counts = facts.counts.clone();
+            let input = &self.analysis.input;
+            let input = ModelInput::new(
+                Arc::new(facts),
+                Arc::clone(&input.compiled),
+                Arc::clone(&self.analysis.profile),
+                input.resources,
+            );
+            let question = Question {
+                input: &input,
+                ..self.analysis.question()
+            };
+            let models = self.models.iter();
+            let estimates = models
+                .map(|&model| (model, warplens_models::estimate(model, &question)))
+                .collect();
+            (estimates, counts)
+        }));
+        let (estimates, counts) = made.ok()?;
+        self.samples.push(Sampled {
+            values,
+            estimates,
+            counts,
+        });
+        Some(self.samples.len() - 1)
+    }
+
+    /// Each unknown raised alone, which says whether it matters.
+    fn raise(&mut self) -> Vec<Option<usize>> {
+        let count = self.analysis.sizes.unknowns.len();
+        let raised = (0..count).map(|at| {
+            let mut times = vec![1; count];
+            times[at] = RAISED;
+            self.at(&times)
+        });
+        raised.collect()
+    }
+
+    /// What each model's time depends on.
+    fn all(&mut self) -> BTreeMap<ModelId, Depends> {
+        let count = self.analysis.sizes.unknowns.len();
+        let raised = self.raise();
+        let matter = |of: &Sampler<'_>, differs: &dyn Fn(&Sampled, &Sampled) -> bool| {
+            let all = 0..count;
+            all.filter(|&at| {
+                raised[at].is_none_or(|sample| differs(&of.samples[0], &of.samples[sample]))
+            })
+            .collect::<Vec<usize>>()
+        };
+        let by_model: Vec<(ModelId, Vec<usize>)> = self
+            .models
+            .iter()
+            .map(|&model| {
+                let cycles = |of: &Sampled| of.estimates.get(&model)?.cycles;
+                let differs = |a: &Sampled, b: &Sampled| match (cycles(a), cycles(b)) {
+                    (Some(a), Some(b)) => changed(a, b),
+                    (None, None) => false,
+                    _ => true,
+                };
+                (model, matter(self, &differs))
+            })
+            .collect();
+        let mut found = BTreeMap::new();
+        for (model, of) in by_model {
+            if of.is_empty() {
+                found.insert(
+                    model,
+                    Depends {
+                        open: None,
+                        one_bottleneck: true,
+                    },
+                );
+                continue;
+            }
+            let points = self.points(&of);
+            let figure = |sample: &Sampled| sample.estimates.get(&model)?.time_ms;
+            let formula = points.as_ref().and_then(|(made, others)| {
+                Formula::of(
+                    &self.figures(&of, made, &figure)?,
+                    &self.figures(&of, others, &figure)?,
+                    RAISED as f64,
+                )
+            });
+            let first = self.samples[0].estimates.get(&model);
+            let first = first.and_then(|estimate| estimate.bottleneck);
+            let (made, others) = points.unwrap_or_default();
+            let one_bottleneck = made.iter().chain(&others).all(|&at| {
+                let of = self.samples[at].estimates.get(&model);
+                of.and_then(|estimate| estimate.bottleneck) == first
+            });
+            let names = self.analysis.sizes.names(&of);
+            let from = formula.as_ref().map(|formula| {
+                let least = formula.from.iter().map(|least| *least as i64);
+                names.iter().cloned().zip(least).collect()
+            });
+            let formula = formula.map(|formula| formula.time(&names));
+            found.insert(
+                model,
+                Depends {
+                    open: Some(OpenTime {
+                        unknowns: names,
+                        formula,
+                        from: from.unwrap_or_default(),
+                    }),
+                    one_bottleneck,
+                },
+            );
+        }
+        found
+    }
+
+    /// Samples that vary these unknowns: those that a formula is made from, those that it is held against. `None` where there are too
+    /// many unknowns, or an analysis failed.
+    fn points(&mut self, of: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
+        if of.len() > MOST_UNKNOWNS {
+            return None;
+        }
+        let count = self.analysis.sizes.unknowns.len();
+        let at = |each: &[(usize, i64)]| {
+            let mut times = vec![1; count];
+            for &(unknown, by) in each {
+                times[unknown] = by;
+            }
+            times
+        };
+        let mut made = vec![vec![1; count]];
+        for (number, &one) in of.iter().enumerate() {
+            made.push(at(&[(one, RAISED)]));
+            made.push(at(&[(one, RAISED * RAISED)]));
+            made.extend(
+                of[..number]
+                    .iter()
+                    .map(|&other| at(&[(one, RAISED), (other, RAISED)])),
+            );
+        }
+        // Products of unknowns stay within what an `int` counts.
+        let by = [64, 8, 4][of.len().clamp(1, 3) - 1];
+        let far: Vec<(usize, i64)> = of.iter().map(|&one| (one, by)).collect();
+        let made: Option<Vec<usize>> = made.iter().map(|times| self.at(times)).collect();
+        Some((made?, vec![self.at(&at(&far))?]))
+    }
+
+    fn figures(
+        &self,
+        of: &[usize],
+        samples: &[usize],
+        figure: &dyn Fn(&Sampled) -> Option<f64>,
+    ) -> Option<Vec<Sample>> {
+        let samples = samples.iter().map(|&at| {
+            let sample = &self.samples[at];
+            Some(Sample {
+                at: of
+                    .iter()
+                    .map(|&unknown| sample.values[unknown] as f64)
+                    .collect(),
+                figure: figure(sample)?,
+            })
+        });
+        samples.collect()
+    }
+
+    /// Counts that depend on unknown sizes, as formulas where the samples make some.
+    fn counts(&mut self) -> BTreeMap<OpClass, Option<String>> {
+        let mut found = BTreeMap::new();
+        let of_class = |sample: &Sampled, class: OpClass| {
+            let mut counts = sample.counts.iter();
+            counts.find(|count| count.class == class)?.value
+        };
+        let unknowns = self.analysis.sizes.unknowns.len();
+        self.raise();
+        for class in OpClass::ALL {
+            let first = of_class(&self.samples[0], class);
+            let of: Vec<usize> = (0..unknowns)
+                .filter(|&at| {
+                    self.samples.iter().any(|sample| {
+                        let base = &self.samples[0].values;
+                        let alone = (0..unknowns)
+                            .all(|other| (sample.values[other] == base[other]) == (other != at));
+                        alone
+                            && match (first, of_class(sample, class)) {
+                                (Some(a), Some(b)) => changed(a, b),
+                                (None, None) => false,
+                                _ => true,
+                            }
+                    })
+                })
+                .collect();
+            if of.is_empty() {
+                continue;
+            }
+            let formula = self.points(&of).and_then(|(made, others)| {
+                let figure = |sample: &Sampled| of_class(sample, class);
+                Formula::of(
+                    &self.figures(&of, &made, &figure)?,
+                    &self.figures(&of, &others, &figure)?,
+                    RAISED as f64,
+                )
+            });
+            let names = self.analysis.sizes.names(&of);
+            found.insert(class, formula.map(|formula| formula.count(&names)));
+        }
+        found
+    }
+}
+
+fn changed(a: f64, b: f64) -> bool {
+    (a - b).abs() > CHANGED * a.abs().max(b.abs())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

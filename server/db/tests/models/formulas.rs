@@ -1,0 +1,308 @@
+//! Times that depend on sizes that nothing gives: formulas that are right when the sizes are filled in, and no number that
+//! rests on an invented one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, FileAnalysis, LaunchValues, Overrides, Variants};
+use warplens_machine::Profiles;
+use warplens_models::OpenTime;
+use warplens_syntax::{Document, Language};
+
+/// A formula may be off by this much where its sizes are filled in.
+const RIGHT: f64 = 0.02;
+
+fn analysed(engine: &Engine, path: &Path, text: &str, argument: LaunchValues) -> FileAnalysis {
+    let language = match path.extension().and_then(|end| end.to_str()) {
+        Some("cl") => Language::OpenCl,
+        Some("hip") => Language::Hip,
+        _ => Language::Cuda,
+    };
+    let overrides = Overrides {
+        argument,
+        variants: Variants::All,
+        ..Overrides::default()
+    };
+    let (settings, never) = (Settings::default(), Cancel::default());
+    let document = Document::new(text, language);
+    let found = engine.analyze(&document, path, &settings, &overrides, &never);
+    found.expect("not cancelled")
+}
+
+fn of_text(text: &str, argument: LaunchValues) -> FileAnalysis {
+    let engine = Engine::new(Profiles::builtin());
+    analysed(&engine, Path::new("kernel.cu"), text, argument)
+}
+
+fn args(values: &[(&str, i64)]) -> LaunchValues {
+    LaunchValues {
+        args: values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect(),
+        ..LaunchValues::default()
+    }
+}
+
+/// The open time of a file's only kernel, the time where it is known, and the name of what bounds it.
+fn only(file: &FileAnalysis) -> (Option<OpenTime>, Option<f64>, Option<&'static str>) {
+    assert_eq!(file.kernels.len(), 1, "one kernel");
+    let estimate = file.kernels[0].analysis.estimate();
+    (
+        estimate.open.clone(),
+        estimate.time_ms,
+        estimate.bottleneck.map(warplens_models::Bottleneck::name),
+    )
+}
+
+/// A formula's value in milliseconds.
+fn filled(formula: &str, values: &BTreeMap<String, i64>) -> f64 {
+    let unit = |name: &str| match name {
+        "ps" => 1e-9,
+        "ns" => 1e-6,
+        "µs" => 1e-3,
+        "ms" => 1.0,
+        other => panic!("no unit: {other} in {formula}"),
+    };
+    let factor = |factor: &str| {
+        if let Some((number, of)) = factor.split_once(' ') {
+            return number.parse::<f64>().expect("a number") * unit(of);
+        }
+        let (name, power) = match factor.strip_suffix('²') {
+            Some(name) => (name, 2),
+            None => match factor.strip_suffix('³') {
+                Some(name) => (name, 3),
+                None => (factor, 1),
+            },
+        };
+        (values[name] as f64).powi(power)
+    };
+    let terms = formula.split(" + ");
+    terms
+        .map(|term| term.split(" × ").map(factor).product::<f64>())
+        .sum()
+}
+
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests")
+        .join(folder);
+    let entries = std::fs::read_dir(folder).expect("our kernels");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| {
+            let end = path.extension().and_then(|end| end.to_str());
+            matches!(end, Some("cu" | "cl" | "hip" | "cuh"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn formulas_are_right_where_their_sizes_are_filled_in() {
+    let engine = Engine::new(Profiles::builtin());
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for path in sources("kernels").into_iter().chain(sources("corpus")) {
+        let text = std::fs::read_to_string(&path).expect("one of our kernels");
+        let open = analysed(&engine, &path, &text, LaunchValues::default());
+        for kernel in &open.kernels {
+            let estimate = kernel.analysis.estimate();
+            let Some(OpenTime {
+                unknowns,
+                formula: Some(formula),
+                from,
+            }) = &estimate.open
+            else {
+                continue;
+            };
+            let times: [[i64; 3]; 2] = match unknowns.len() {
+                1 => [[3; 3], [20; 3]],
+                2 => [[2, 5, 1], [6, 2, 1]],
+                _ => [[2, 3, 1], [1, 2, 5]],
+            };
+            for times in times {
+                let values: BTreeMap<String, i64> = from
+                    .iter()
+                    .zip(times)
+                    .map(|((name, least), times)| (name.clone(), least * times))
+                    .collect();
+                let blocks = ["gridDim.x", "gridDim.y", "gridDim.z"]
+                    .map(|axis| values.get(axis).map(|blocks| *blocks as u64));
+                let mut given = LaunchValues {
+                    args: values
+                        .iter()
+                        .filter(|(name, _)| !name.contains('.'))
+                        .map(|(name, value)| (name.clone(), *value))
+                        .collect(),
+                    ..LaunchValues::default()
+                };
+                if blocks.iter().any(Option::is_some) {
+                    let follows = kernel.analysis.grid_formula();
+                    if follows.is_some_and(|text| text.contains("ceil")) {
+                        continue;
+                    }
+                    given.grid = Some(blocks.map(|blocks| blocks.unwrap_or(1)));
+                }
+                let file = analysed(&engine, &path, &text, given);
+                let mut same = file.kernels.iter();
+                let same = same.find(|one| {
+                    one.start == kernel.start
+                        && one.variant == kernel.variant
+                        && one.analysis.template_args == kernel.analysis.template_args
+                });
+                let numeric = same.and_then(|one| one.analysis.estimate().time_ms);
+                let Some(numeric) = numeric else { continue };
+                tried += 1;
+                let symbolic = filled(formula, &values);
+                if (symbolic / numeric - 1.0).abs() > RIGHT {
+                    let file = path.file_name().unwrap_or_default().to_string_lossy();
+                    wrong.push(format!(
+                        "{file} {}: {formula} is {symbolic:.5} ms for {values:?}, predicted {numeric:.5} ms",
+                        kernel.analysis.facts.name
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "of {tried}:\n{}", wrong.join("\n"));
+    assert!(tried > 100, "only {tried} tried");
+}
+
+const SAXPY: &str = "__global__ void saxpy(int n, float a, const float *x, float *y) {\n\
+     \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] += a * x[i];\n}\n";
+
+#[test]
+fn the_first_kernel_that_a_newcomer_types_is_bound_by_memory_and_costs_by_the_element() {
+    let file = of_text(SAXPY, LaunchValues::default());
+    let (open, time, bottleneck) = only(&file);
+    assert_eq!(time, None);
+    assert_eq!(bottleneck, Some("memory_bandwidth"));
+    let open = open.expect("n is not given");
+    assert_eq!(open.unknowns, ["n"]);
+    let formula = open.formula.expect("a line");
+    let of = |n| filled(&formula, &BTreeMap::from([("n".to_owned(), n)]));
+    let given = only(&of_text(SAXPY, args(&[("n", 50_000_000)]))).1;
+    let given = given.expect("a time");
+    assert!((of(50_000_000) / given - 1.0).abs() < RIGHT, "{formula}");
+    let analysis = &file.kernels[0].analysis;
+    assert_eq!(analysis.grid_formula().as_deref(), Some("ceil(n / 256)"));
+    assert!((analysis.input.occupancy.fraction - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_grid_follows_the_guard_however_it_is_written() {
+    let grid = |guard: &str, parameters: &str| {
+        let text = format!(
+            "__global__ void k({parameters}, float *a) {{\n  int x = blockIdx.x * blockDim.x + threadIdx.x;\n\
+             \x20 int y = blockIdx.y * blockDim.y + threadIdx.y;\n  {guard}\n}}\n"
+        );
+        of_text(&text, LaunchValues::default()).kernels[0]
+            .analysis
+            .grid_formula()
+    };
+    let two = Some("ceil(w / 16), ceil(h / 16)".to_owned());
+    assert_eq!(
+        grid(
+            "if (x >= w || y >= h) return; a[y * w + x] = 0;",
+            "int w, int h"
+        ),
+        two
+    );
+    assert_eq!(
+        grid("if (x < w && y < h) a[y * w + x] = 0;", "int w, int h"),
+        two
+    );
+    assert_eq!(
+        grid(
+            "if (x < w) { if (y < h) a[y * w + x] = 0; }",
+            "int w, int h"
+        ),
+        two
+    );
+    assert_eq!(
+        grid(
+            "if (!(x < w) || !(h > y)) return; a[y * w + x] = 0;",
+            "int w, int h"
+        ),
+        two
+    );
+    let inner = Some("ceil((w - 1) / 16), ceil((h - 1) / 16)".to_owned());
+    assert_eq!(
+        grid(
+            "if (x > 0 && x < w - 1 && y > 0 && y < h - 1) a[y * w + x] = 0;",
+            "int w, int h"
+        ),
+        inner
+    );
+    // A bound that data decides, or one that the thread computes, asks for no grid.
+    assert_eq!(
+        grid("if (x < a[0]) a[y] = 0;", "int w").as_deref(),
+        Some("gridDim.x, gridDim.y")
+    );
+}
+
+#[test]
+fn a_row_of_each_block_and_a_warp_of_each_row_are_counted() {
+    let grid = |row: &str| {
+        let text = format!(
+            "__global__ void k(int rows, int columns, float *a) {{\n  int row = {row};\n  if (row >= rows) return;\n\
+             \x20 for (int i = threadIdx.x % 32; i < columns; i += 32) a[row * columns + i] = 0;\n}}\n"
+        );
+        of_text(&text, LaunchValues::default()).kernels[0]
+            .analysis
+            .grid_formula()
+    };
+    assert_eq!(grid("blockIdx.x").as_deref(), Some("rows"));
+    assert_eq!(
+        grid("(blockIdx.x * blockDim.x + threadIdx.x) / 32").as_deref(),
+        Some("ceil(rows / 8)")
+    );
+}
+
+#[test]
+fn sizes_that_change_nothing_are_not_mentioned() {
+    let text = "__global__ void k(int n, int unused, int shift, float *a) {\n\
+                \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) a[i + shift] = 1.0f;\n}\n";
+    let file = of_text(text, LaunchValues::default());
+    let (open, ..) = only(&file);
+    assert_eq!(open.expect("n is not given").unknowns, ["n"]);
+    let assumed = &file.kernels[0].analysis.facts.assumptions;
+    assert!(assumed.iter().all(|one| !one.symbol.is_named("unused")));
+    assert!(assumed.iter().all(|one| one.value != "1024"));
+}
+
+#[test]
+fn a_grid_that_strides_costs_by_the_element() {
+    let text = "__global__ void k(int n, float *a) {\n\
+                \x20 for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) a[i] += 1.0f;\n}\n";
+    let (open, time, bottleneck) = only(&of_text(text, LaunchValues::default()));
+    assert_eq!((time, bottleneck), (None, Some("memory_bandwidth")));
+    let open = open.expect("n is not given");
+    assert_eq!(open.unknowns, ["n"]);
+    assert!(open.formula.is_some());
+}
+
+#[test]
+fn a_time_that_no_short_sum_gives_names_what_it_needs() {
+    let text = "__global__ void k(int n, float *a) {\n  float s = 0;\n\
+                \x20 for (int i = 1; i < n; i *= 2) s += a[i + threadIdx.x];\n  a[threadIdx.x + blockIdx.x * blockDim.x] = s;\n}\n";
+    let argument = LaunchValues {
+        grid: Some([4096, 1, 1]),
+        ..LaunchValues::default()
+    };
+    let (open, time, _) = only(&of_text(text, argument));
+    assert_eq!(time, None);
+    let open = open.expect("n is not given");
+    assert_eq!(open.unknowns, ["n"]);
+    assert_eq!(open.formula, None);
+}
+
+#[test]
+fn a_time_is_a_number_where_everything_is_given() {
+    let (open, time, _) = only(&of_text(SAXPY, args(&[("n", 1 << 20)])));
+    assert_eq!(open, None);
+    assert!(time.is_some_and(|time| time > 0.0));
+}

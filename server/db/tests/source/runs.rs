@@ -1,0 +1,169 @@
+//! Launches of a program that is run with arguments: its host code decides grid, block and parameters.
+
+use std::fs;
+use std::sync::Arc;
+
+use warplens_base::DiskFiles;
+use warplens_db::settings::{RunSettings, Settings};
+use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project, Variants};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// The analysis of the first file, every launch of its kernels, where the program is started with these arguments; `None`: where the
+/// files beside it say how.
+fn analyse(files: &[(&str, &str)], arguments: Option<&str>) -> FileAnalysis {
+    let root = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(root.path().join(name), text).expect("written");
+    }
+    let roots = vec![root.path().to_path_buf()];
+    let project = Project::new(Arc::new(DiskFiles::new()), roots);
+    let engine = Engine::with_project(Profiles::builtin(), project);
+    let overrides = Overrides {
+        variants: Variants::All,
+        ..Overrides::default()
+    };
+    let document = Document::new(files[0].1, Language::Cuda);
+    let path = root.path().join(files[0].0);
+    let run = arguments.map(|arguments| RunSettings {
+        arguments: arguments.to_owned(),
+        ..RunSettings::default()
+    });
+    let settings = Settings {
+        run: run.into_iter().collect(),
+        ..Settings::default()
+    };
+    let file = engine.analyze(&document, &path, &settings, &overrides, &Cancel::default());
+    file.expect("not cancelled")
+}
+
+/// Grid and block along x of each launch, the value of the kernel's parameter `n`, and how often it is made.
+fn launches(file: &FileAnalysis) -> Vec<(u64, u64, Option<i64>, Option<u64>)> {
+    let kernels = file.kernels.iter();
+    let launches = kernels.map(|kernel| {
+        let launch = &kernel.analysis.facts.launch;
+        assert_eq!(launch.grid_source.name(), "run", "{launch:?}");
+        let run = kernel.run.as_ref().expect("a run's");
+        (launch.grid[0], launch.block[0], run.arguments[1], run.count)
+    });
+    launches.collect()
+}
+
+const KERNEL: &str = "#include <cstdlib>\n#include <cstring>\n\
+    __global__ void scale(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }\n";
+
+fn program(main: &str) -> String {
+    format!("{KERNEL}{main}")
+}
+
+#[test]
+fn numbers_are_read_from_the_arguments_and_loops_count_launches() {
+    let text = program(
+        "int main(int argc, char **argv) {\n\
+         \x20 if (argc != 3) { printf(\"usage\"); return 1; }\n\
+         \x20 int n = atoi(argv[1]), repeat = strtol(argv[2], NULL, 10);\n\
+         \x20 float *h = (float *)malloc(n * sizeof(float)), *d;\n\
+         \x20 for (int i = 0; i < n; i++) h[i] = rand() / (float)RAND_MAX;\n\
+         \x20 cudaMalloc(&d, n * sizeof(float));\n\
+         \x20 for (int i = 0; i < repeat; i++) scale<<<(n + 255) / 256, 256>>>(d, n);\n}\n",
+    );
+    let file = analyse(&[("main.cu", &text)], Some("1000000 1000"));
+    assert_eq!(launches(&file), [(3907, 256, Some(1_000_000), Some(1000))]);
+}
+
+#[test]
+fn options_are_read_as_programs_read_them() {
+    let ends = "\n  float *d; scale<<<n / block, block>>>(d, n);\n}\n";
+    let starts = "int main(int argc, char **argv) {\n  int n = 1, block = 32;\n";
+    let compared = "for (int i = 1; i < argc; ++i) {\n\
+        \x20 if (!strcmp(argv[i], \"-n\")) n = atoi(argv[++i]);\n\
+        \x20 else if (strcmp(argv[i], \"--block\") == 0 && i + 1 < argc) { block = atoi(argv[i + 1]); i++; }\n  }";
+    let getopt = "int c;\n  while ((c = getopt(argc, argv, \"n:b:v\")) != -1) switch (c) {\n\
+        \x20 case 'n': n = atoi(optarg); break;\n  case 'b': block = atoi(optarg); break;\n  default: break; }";
+    let strings = "std::map<std::string, int> given;\n\
+        \x20 for (int i = 1; i + 1 < argc; i += 2) { std::string name = argv[i]; given[name.substr(1)] = std::stoi(argv[i + 1]); }\n\
+        \x20 if (given.count(\"n\")) n = given[\"n\"];\n  if (given.find(\"b\") != given.end()) block = given[\"b\"];";
+    for (reads, arguments) in [
+        (compared, "-n 4096 --block 64"),
+        (getopt, "-v -n 4096 -b64"),
+        (strings, "-n 4096 -b 64"),
+    ] {
+        let text = program(&format!("{starts}  {reads}{ends}"));
+        let file = analyse(&[("main.cu", &text)], Some(arguments));
+        assert_eq!(launches(&file), [(64, 64, Some(4096), Some(1))], "{reads}");
+    }
+}
+
+#[test]
+fn classes_of_headers_and_functions_of_other_files_are_followed() {
+    let kernel = "#include \"sizes.h\"\n\
+        __global__ void scale(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] *= n; }\n\
+        void run(const Sizes &sizes) { float *d; scale<<<sizes.blocks(), 128>>>(d, sizes.n); }\n";
+    let header = "struct Base { int threads = 128; };\n\
+        struct Sizes : Base { int n; Sizes(int n) : n(n) {} int blocks() const { return (n + threads - 1) / threads; } };\n\
+        void run(const Sizes &sizes);\n";
+    let main = "#include \"sizes.h\"\n#include <stdlib.h>\nint global;\n\
+        typedef void (*step)(const Sizes &);\n\
+        int main(int argc, char *argv[]) { global = atoi(argv[1]); Sizes sizes(global); step steps[1] = {run}; steps[0](sizes); }\n";
+    let files = [
+        ("kernel.cu", kernel),
+        ("sizes.h", header),
+        ("main.cpp", main),
+    ];
+    let file = analyse(&files, Some("1000"));
+    assert_eq!(launches(&file), [(8, 128, Some(1000), Some(1))]);
+}
+
+#[test]
+fn what_the_toolkit_says_of_the_gpu_is_the_target_s() {
+    let text = program(
+        "int main() { cudaDeviceProp p; cudaGetDeviceProperties(&p, 0); int sms;\n\
+         \x20 cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0); float *d;\n\
+         \x20 scale<<<p.multiProcessorCount * 2, p.warpSize>>>(d, sms); }\n",
+    );
+    let file = analyse(&[("main.cu", &text)], Some(""));
+    // The default target is an A100 with 108 SMs.
+    assert_eq!(launches(&file), [(216, 32, Some(108), Some(1))]);
+}
+
+#[test]
+fn a_file_beside_it_says_how_a_program_is_run() {
+    let text = program(
+        "int main(int argc, char **argv) { float *d; int n = atoi(argv[1]); scale<<<n, 64>>>(d, n); }\n",
+    );
+    let makefile = "SIZE = 48\nrun: main\n\t./main $(SIZE)\n";
+    let file = analyse(&[("main.cu", &text), ("Makefile", makefile)], None);
+    assert_eq!(launches(&file), [(48, 64, Some(48), Some(1))]);
+    let run = file.kernels[0].run.as_ref().expect("a run's");
+    assert_eq!(&*run.said, "./main 48, Makefile:3");
+    // What the user says comes first.
+    let file = analyse(&[("main.cu", &text), ("Makefile", makefile)], Some("7"));
+    assert_eq!(launches(&file), [(7, 64, Some(7), Some(1))]);
+}
+
+#[test]
+fn a_launch_under_a_condition_that_is_not_known_is_made_an_unknown_number_of_times() {
+    let text = program(
+        "int main(int argc, char **argv) { float *d; int n = 640, found = 1;\n\
+         \x20 FILE *f = fopen(\"sizes.txt\", \"r\"); if (f) { fscanf(f, \"%d\", &found); }\n\
+         \x20 while (found) { scale<<<n / 64, 64>>>(d, n); cudaMemcpy(&found, d, 4, cudaMemcpyDeviceToHost); } }\n",
+    );
+    let file = analyse(&[("main.cu", &text)], Some(""));
+    assert_eq!(launches(&file), [(10, 64, Some(640), None)]);
+}
+
+#[test]
+fn programs_that_never_end_or_make_no_sense_are_bounded() {
+    let never = "int f(int n) { return f(n + 1); }\n\
+        int main() { float *d; int n = 128; for (;;) { n = n ^ 1; f(n); } scale<<<2, 64>>>(d, n); }\n";
+    let zero = "int main(int argc, char **argv) { float *d; int n = 8 / (argc - argc); scale<<<n, 64>>>(d, n); }\n";
+    let early = "int main(int argc, char **argv) { float *d; if (argc < 9) exit(1); scale<<<2, 64>>>(d, 9); }\n";
+    let counted = "int main() { float *d; unsigned long n = 0; while (n < 1ul << 60) n++; scale<<<4, 64>>>(d, 3); }\n";
+    for text in [never, zero, early] {
+        let file = analyse(&[("main.cu", &program(text))], Some("x"));
+        assert_eq!(file.kernels.len(), 1, "{text}");
+        assert_eq!(file.problems, [""; 0], "{text}");
+    }
+    let file = analyse(&[("main.cu", &program(counted))], Some(""));
+    assert_eq!(launches(&file), [(4, 64, Some(3), Some(1))]);
+}
