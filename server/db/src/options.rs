@@ -13,7 +13,7 @@ use crate::settings::Settings;
 const MOST_KERNELS: usize = 64;
 
 /// What one build defines for a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct BuildOptions {
     defines: Vec<(String, String)>,
     /// Where the host program builds it.
@@ -64,6 +64,11 @@ impl BuildOptions {
             settings.defines.insert(name.clone(), value.clone());
         }
         settings
+    }
+
+    /// The names that it defines.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.defines.iter().map(|(name, _)| name.as_str())
     }
 
     /// What is to be said about a kernel in a text that has these words.

@@ -34,8 +34,8 @@ pub(crate) struct Program {
     /// Where its functions begin, see [`Program::functions`].
     pub(crate) functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
     pub(crate) launch_words: OnceLock<LaunchWords>,
-    /// What its build assumes, see [`Program::built`].
-    pub(crate) built: OnceLock<Vec<Assumption>>,
+    /// See [`Program::build_key`].
+    pub(crate) build_key: OnceLock<u64>,
 }
 
 impl Program {
@@ -68,15 +68,29 @@ impl Program {
         self.launch_words.get_or_init(words)
     }
 
-    /// What is assumed of its kernels: of what the host program's build defines, the names that stand in it.
-    pub(crate) fn built(&self) -> &[Assumption] {
-        self.built.get_or_init(|| {
-            let options = self.options.iter();
-            let stands = |name: &str| stands_in(name, &self.text);
-            options
-                .flat_map(|options| options.assumptions(stands))
-                .collect()
+    /// A hash of what its build defines, and which of these names stand in its own text; which stand in its headers follows from
+    /// these.
+    pub(crate) fn build_key(&self) -> u64 {
+        *self.build_key.get_or_init(|| {
+            let mut hasher = FxHasher::default();
+            if let Some(options) = &self.options {
+                options.hash(&mut hasher);
+                let names = options
+                    .names()
+                    .map(|name| has_word(&self.text.source, name));
+                names.for_each(|stands| stands.hash(&mut hasher));
+            }
+            hasher.finish()
         })
+    }
+
+    /// What is assumed of its kernels: of what its build defines, the names that stand in it.
+    pub(crate) fn assumed_of_build(&self) -> Vec<Assumption> {
+        let options = self.options.iter();
+        let stands = |name: &str| stands_in(name, &self.text);
+        options
+            .flat_map(|options| options.assumptions(stands))
+            .collect()
     }
 
     /// Where each of its functions begins now, by the hash of what it says.
@@ -140,11 +154,13 @@ fn is_only_device(text: &str) -> bool {
 
 /// True where a text or a header of it has the name as a word.
 fn stands_in(name: &str, text: &Expanded) -> bool {
+    has_word(&text.source, name) || text.includes.iter().any(|header| stands_in(name, header))
+}
+
+fn has_word(text: &str, name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut found = text.source.match_indices(name);
-    found.any(|(at, _)| {
-        !text.source[..at].ends_with(word) && !text.source[at + name.len()..].starts_with(word)
-    }) || text.includes.iter().any(|header| stands_in(name, header))
+    let mut found = text.match_indices(name);
+    found.any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
 }
 
 /// Where each function of a text begins now, by the hash of what it says.

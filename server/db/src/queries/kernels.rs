@@ -50,7 +50,7 @@ impl Engine {
             &item.reading,
             &source,
             &template_key,
-            &program.built(),
+            &program.build_key(),
             &program.text.assumed,
             &directives_within(&program.text, &item.source),
             &program.linked,
@@ -76,7 +76,7 @@ impl Engine {
                         });
                     }
                 }
-                kernel.assumed.extend(program.built().iter().cloned());
+                kernel.assumed.extend(program.assumed_of_build());
                 Ok(Some(self.contents().kernels.put(key, Lowered::new(kernel))))
             }
             Ok(None) => Ok(None),

@@ -92,7 +92,7 @@ impl Contents {
             linked: Vec::new(),
             functions: OnceLock::new(),
             launch_words: OnceLock::new(),
-            built: OnceLock::new(),
+            build_key: OnceLock::new(),
         }
     }
 
