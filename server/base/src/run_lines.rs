@@ -15,6 +15,8 @@ const DEEPEST: usize = 8;
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunLine {
+    /// `argv[0]`, as the line has it.
+    pub program: String,
     /// `argv[1]` and so on.
     pub arguments: Vec<String>,
     /// 1-based.
@@ -26,15 +28,18 @@ pub struct RunLine {
 pub struct Program<'a> {
     /// The name of its main source file without the extension.
     pub stem: &'a str,
-    /// The folder has no other program: one of any name is meant.
+    /// The name of its folder.
+    pub folder: &'a str,
+    /// The folder has no other program: what its Makefile starts is this one, whatever its name.
     pub only: bool,
 }
 
 impl Program<'_> {
+    /// Whether a command names it. Beside it there may be scripts, which are other programs.
     fn is(self, word: &str) -> bool {
         let name = word.rsplit('/').next().unwrap_or(word);
         let name = name.strip_suffix(".exe").unwrap_or(name);
-        !name.is_empty() && (self.only || name == self.stem)
+        [self.stem, self.folder, "main", "a.out"].contains(&name) && !name.is_empty()
     }
 }
 
@@ -61,12 +66,10 @@ pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
                 let command = command.trim_start_matches(['@', '-', '+', ' ']);
                 if inside
                     && let Some(command) = expanded(command, &variables, 0)
-                    && let Some(arguments) = started(&command, program)
+                    && let Some(found) =
+                        started(&command, at, |word| program.only || program.is(word))
                 {
-                    return Some(RunLine {
-                        arguments,
-                        line: at + 1,
-                    });
+                    return Some(found);
                 }
             } else if !line.trim().is_empty() {
                 let names = line.split_once(':').map(|(names, _)| names);
@@ -104,6 +107,7 @@ pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
             && program.is(first)
         {
             return Some(RunLine {
+                program: first.clone(),
                 arguments: arguments.to_vec(),
                 line: text[..at].matches('\n').count() + 1,
             });
@@ -114,44 +118,37 @@ pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
 
 /// The first line that starts the program: `./main 10000 200`, with or without a prompt before it.
 pub fn in_script(text: &str, program: Program) -> Option<RunLine> {
-    for (at, line) in text.lines().take(MOST_LINES).enumerate() {
-        let line = line.trim().trim_start_matches(['$', '>', ' ']);
-        if line.starts_with("./")
-            && let Some(arguments) = started(line, program)
-        {
-            return Some(RunLine {
-                arguments,
-                line: at + 1,
-            });
-        }
-    }
-    None
+    let lines = text.lines().take(MOST_LINES).enumerate();
+    let mut commands =
+        lines.map(|(at, line)| (at, line.trim().trim_start_matches(['$', '>', ' '])));
+    commands.find_map(|(at, command)| {
+        let starts = command.starts_with("./");
+        starts.then(|| started(command, at, |word| program.is(word)))?
+    })
 }
 
-/// The arguments of a command that starts the program; `None` for another command, and for what a shell would have to work out.
-fn started(command: &str, program: Program) -> Option<Vec<String>> {
+/// A command that starts the program, on a line counted from 0; `None` for another command, and for what a shell would have to work out.
+fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Option<RunLine> {
     if command.contains(['`', '$', '*']) {
         return None;
     }
     let words = split_command(command);
     let at = words
         .iter()
-        .position(|word| word.starts_with("./") && program.is(word))?;
+        .position(|word| word.starts_with("./") && is_program(word))?;
     let ends = |word: &String| {
-        matches!(
-            word.as_str(),
-            "|" | "||" | "&&" | "&" | ";" | "<" | ">" | ">>"
-        ) || word.starts_with('>')
-            || word.starts_with("2>")
+        matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | "<") || word.contains('>')
     };
     let rest = &words[at + 1..];
     let end = rest.iter().position(ends).unwrap_or(rest.len());
-    Some(
-        rest[..end]
-            .iter()
+    let arguments = rest[..end].iter();
+    Some(RunLine {
+        program: words[at].clone(),
+        arguments: arguments
             .map(|word| word.trim_end_matches(';').to_owned())
             .collect(),
-    )
+        line: line + 1,
+    })
 }
 
 /// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where it calls a
@@ -189,6 +186,7 @@ mod tests {
 
     const ONLY: Program = Program {
         stem: "main",
+        folder: "stencil",
         only: true,
     };
 
@@ -208,6 +206,7 @@ mod tests {
         assert_eq!(found, Some((words(&["-n", "512", "two words"]), 7)));
         let other = Program {
             stem: "other",
+            folder: "programs",
             only: false,
         };
         assert_eq!(in_makefile(text, other), None);
@@ -236,5 +235,9 @@ mod tests {
             Some((words(&["1000", "10"]), 3))
         );
         assert_eq!(in_script("Type ./main 3 to start", ONLY), None);
+        // A script beside the program is another one.
+        let scripts = "./configure --prefix=/usr\n./build.sh 8\n./stencil 256\n";
+        let found = in_script(scripts, ONLY).map(|found| (found.program, found.arguments));
+        assert_eq!(found, Some(("./stencil".to_owned(), words(&["256"]))));
     }
 }

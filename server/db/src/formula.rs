@@ -115,9 +115,15 @@ impl Formula {
     /// A time in milliseconds as text: `0.0123 ns × n + 2.1 µs`.
     pub(crate) fn time(&self, names: &[String]) -> String {
         self.text(names, " × ", &|factor| {
-            let units = [(1.0, "ms"), (1e3, "µs"), (1e6, "ns"), (1e9, "ps")];
+            let units = [
+                (1.0, "ms"),
+                (1e3, "µs"),
+                (1e6, "ns"),
+                (1e9, "ps"),
+                (1e12, "fs"),
+            ];
             let fits = units.iter().find(|(by, _)| factor * by >= 1.0);
-            let (by, unit) = fits.unwrap_or(&units[3]);
+            let (by, unit) = fits.unwrap_or(&units[4]);
             format!("{} {unit}", significant(factor * by))
         })
     }

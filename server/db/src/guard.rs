@@ -177,11 +177,11 @@ impl Guards<'_> {
         let Some(Expr {
             kind: ExprKind::Binary(BinaryOp::Lt, counter, bound),
             ..
-        }) = condition.map(without_casts)
+        }) = condition.map(Expr::without_casts)
         else {
             return;
         };
-        let ExprKind::Var(counter) = without_casts(counter).kind else {
+        let ExprKind::Var(counter) = counter.without_casts().kind else {
             return;
         };
         let started = init.iter().find_map(|statement| match &statement.kind {
@@ -281,20 +281,22 @@ impl Guards<'_> {
         let Some(bound) = self.size(bound, DEEPEST) else {
             return;
         };
-        // Blocks whose first thread (they grow from 0) lies below it.
-        let least = coordinate.constant
-            + (0..3)
-                .map(|of| coordinate.thread[of].min(0) * (self.block[of] - 1))
-                .sum::<i64>();
-        let bound = match more - least {
+        let Some(more) = self
+            .least(coordinate)
+            .and_then(|least| more.checked_sub(least))
+        else {
+            return;
+        };
+        let bound = match more {
             0 => bound,
-            more if more > 0 => sum(bound, more),
-            less => difference(bound, -less),
+            1.. => sum(bound, more),
+            less => difference(bound, less.saturating_neg()),
         };
         if let Size::Number(number) = bound {
             // Few that do something for all are no grid.
             if whole && number > step {
-                self.found[axis] = Some(Size::Number((number + step - 1) / step));
+                let blocks = number / step + i64::from(number % step != 0);
+                self.found[axis] = Some(Size::Number(blocks));
             }
             return;
         }
@@ -302,6 +304,15 @@ impl Guards<'_> {
             1 => bound,
             _ => Size::Ceiling(Box::new(bound), step),
         });
+    }
+
+    /// The least coordinate of a thread of the first block; the blocks grow from there.
+    fn least(&self, coordinate: Linear) -> Option<i64> {
+        let mut each = coordinate.thread.iter().zip(self.block);
+        each.try_fold(coordinate.constant, |least, (factor, extent)| {
+            let last = extent.checked_sub(1)?;
+            least.checked_add(factor.min(&0).checked_mul(last)?)
+        })
     }
 
     fn definition(&self, id: VarId) -> Option<&Expr> {
@@ -426,13 +437,6 @@ impl Guards<'_> {
         });
         constant
     }
-}
-
-fn without_casts(mut expr: &Expr) -> &Expr {
-    while let ExprKind::Cast(_, inner) = &expr.kind {
-        expr = inner;
-    }
-    expr
 }
 
 fn sum(of: Size, more: i64) -> Size {

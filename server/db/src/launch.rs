@@ -315,7 +315,7 @@ impl Given {
     }
 
     /// A launch whose grid nothing gives: it follows the launch's own expression or the kernel's guards, and stands for
-    /// about this many blocks where it depends on what nobody gave.
+    /// about this many blocks where it depends on sizes without a value.
     fn opened(&self, kernel: &Kernel, mut launch: Launch, blocks: u64) -> Resolved {
         let mut stride = None;
         let (extents, source) = match &self.follows {

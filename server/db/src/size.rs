@@ -138,7 +138,10 @@ impl Size {
             let sum = match add {
                 0 => parameter,
                 more @ 1.. => Box::new(Size::Sum(parameter, Box::new(Size::Number(more)))),
-                less => Box::new(Size::Difference(parameter, Box::new(Size::Number(-less)))),
+                less => Box::new(Size::Difference(
+                    parameter,
+                    Box::new(Size::Number(less.saturating_neg())),
+                )),
             };
             match divisor {
                 1 => *sum,

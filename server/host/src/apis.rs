@@ -153,7 +153,7 @@ impl Host<'_> {
     }
 
     /// The elements that a value stands for: an array, or a pointer to one or to a single variable.
-    fn elements(&self, value: &Value) -> Vec<Value> {
+    pub(super) fn elements(&self, value: &Value) -> Vec<Value> {
         match value {
             Value::Array(values) => (**values).clone(),
             Value::Address(place) => match self.read(place) {

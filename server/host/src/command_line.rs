@@ -115,7 +115,7 @@ impl Host<'_> {
             "sscanf" => return self.scanned(arguments),
             "getopt" => self.next_option(arguments, None),
             "getopt_long" | "getopt_long_only" => {
-                let long = self.elements_of(&arguments.get(3)?.value);
+                let long = self.elements(&arguments.get(3)?.value);
                 self.next_option(arguments, Some(&long))
             }
             _ => return None,
@@ -263,20 +263,9 @@ impl Host<'_> {
         rest
     }
 
-    /// The elements of an array or of what a pointer leads to.
-    fn elements_of(&self, value: &Value) -> Vec<Value> {
-        match value {
-            Value::Address(place) => self.elements_of(&self.read(place)),
-            Value::Array(values) => (**values).clone(),
-            _ => Vec::new(),
-        }
-    }
-
     /// One step of `getopt`: the letter of the next option, -1 behind the last.
     fn next_option(&mut self, arguments: &[Argument], long: Option<&[Value]>) -> Value {
-        let vector = arguments
-            .get(1)
-            .map(|vector| self.elements_of(&vector.value));
+        let vector = arguments.get(1).map(|vector| self.elements(&vector.value));
         let count = arguments.first().and_then(|count| count.value.as_int());
         let letters = arguments.get(2);
         let letters = letters.and_then(|letters| self.whole_text_in(&letters.value));
@@ -417,7 +406,7 @@ fn compare(a: &str, b: &str, ignore_case: bool) -> i64 {
     order as i64
 }
 
-/// Where an element of memory is, so many elements behind a place.
+/// The place of an element, this many elements behind another one.
 pub(super) fn moved(place: &Place, by: i64) -> Option<Place> {
     let mut place = place.clone();
     match place.path.last_mut() {

@@ -11,7 +11,7 @@ use warplens_syntax::{Expanded, Field, Node};
 use super::LaunchSite;
 use super::index::{self, Index};
 use super::parameters::parameter_list;
-use super::state::{Changes, Host};
+use super::state::Host;
 use super::value::{Meaning, Place, Value};
 use super::walk::parts;
 use warplens_hir::{Item, Source, Unit};
@@ -34,6 +34,8 @@ const LITTLE_WORK: u32 = 2_000;
 const STACK: usize = 64 << 20;
 /// Ways out of a loop, each under a condition that is not known.
 const MOST_EXITS: usize = 8;
+/// Walks of a turn that stands for all that are left, until it changes nothing more.
+const MOST_PASSES: usize = 4;
 /// Launches that are told apart.
 const MOST_LAUNCHES: usize = 512;
 
@@ -237,32 +239,19 @@ impl Host<'_> {
                 sites: self.sites.len(),
                 sites_before: turn.sites,
             };
-            if let Some(breakable) = self.breakables.last_mut() {
-                breakable.turn = turn.mark;
-            }
-            let mut goes_on = body.is_none_or(|body| self.statement(body, source));
-            let Some(breakable) = self.breakables.last_mut() else {
-                break Ended::Open(None);
-            };
-            let mut ends = std::mem::take(&mut breakable.continues);
-            // Where the program may have left it again and again, how it goes on is not known.
-            let doubtful = breakable.states.len() > MOST_EXITS;
-            if !ends.is_empty() {
-                if goes_on {
-                    ends.push(self.changes(turn.mark));
-                }
-                self.take_back(turn.mark);
-                self.join(&ends);
-                goes_on = true;
-            }
-            if !goes_on {
+            if !self.turn(body, source) {
                 break Ended::Left;
             }
+            // Where the program may have left it again and again, how it goes on is not known.
+            let exits = self
+                .breakables
+                .last()
+                .map_or(0, |around| around.states.len());
             if let Some(update) = update {
                 self.eval(update, source);
             }
             turns += 1;
-            if doubtful {
+            if exits > MOST_EXITS {
                 break Ended::Open(None);
             }
         };
@@ -284,15 +273,40 @@ impl Host<'_> {
                 true
             }
         };
-        let states = self.breakables.pop().map(|breakable| breakable.states);
+        self.left(before.mark, goes_on)
+    }
+
+    /// One turn of a loop, until its `continue`s have met; false where the program leaves the loop in it.
+    fn turn(&mut self, body: Option<Node>, source: Source) -> bool {
+        let mark = self.mark();
+        if let Some(around) = self.breakables.last_mut() {
+            around.turn = mark;
+        }
+        let goes_on = body.is_none_or(|body| self.statement(body, source));
+        let around = self.breakables.last_mut();
+        let mut ends = around.map_or_else(Vec::new, |around| std::mem::take(&mut around.continues));
+        if ends.is_empty() {
+            return goes_on;
+        }
+        if goes_on {
+            ends.push(self.changes(mark));
+        }
+        self.take_back(mark);
+        self.join(&ends);
+        true
+    }
+
+    /// Leaves a loop that began there, by its end where the walk goes on, or by its `break`s; false where neither is.
+    fn left(&mut self, began: usize, goes_on: bool) -> bool {
+        let states = self.breakables.pop().map(|around| around.states);
         let mut states = states.unwrap_or_default();
         if states.is_empty() {
             return goes_on;
         }
         if goes_on {
-            states.push(self.changes(before.mark));
+            states.push(self.changes(began));
         }
-        self.take_back(before.mark);
+        self.take_back(began);
         self.join(&states);
         true
     }
@@ -328,16 +342,16 @@ impl Host<'_> {
             })
     }
 
-    /// The turns that are left of a loop, at once: what its turns change is unknown.
+    /// The turns that are left of a loop, at once: what its turns change is unknown. A turn is walked again while it changes what the
+    /// one before left as it was, for a later turn may see that changed.
     fn rest_of_turns(
         &mut self,
         before: &Before,
         turn: &Turn,
         turns: Option<u64>,
-        walk: impl FnOnce(&mut Self),
+        walk: impl Fn(&mut Self),
     ) {
-        // What the last turn set to what it was before stays so.
-        let varying = self.varying(turn.touched, turn.mark);
+        let mut varying = self.varying(turn.touched, turn.mark);
         self.loosen(before.touched, before.mark, &varying);
         let Some(running) = &mut self.running else {
             return;
@@ -347,11 +361,26 @@ impl Host<'_> {
             Some(turns) => running.times = times.saturating_mul(turns),
             None => running.doubtful += 1,
         }
-        let (walked, mark) = (self.touched_mark(), self.mark());
-        walk(self);
-        let mut again = self.varying(walked, mark);
-        again.extend(varying);
-        self.loosen(before.touched, before.mark, &again);
+        for pass in 1..=MOST_PASSES {
+            let (walked, mark) = (self.touched_mark(), self.mark());
+            let (slots, sites) = (self.slots.len(), self.sites.len());
+            walk(self);
+            let again = self.varying(walked, mark);
+            let known = varying.len();
+            varying.extend(again.into_iter().filter(|slot| *slot < slots));
+            let settled = varying.len() == known;
+            if settled || pass == MOST_PASSES {
+                self.loosen(before.touched, before.mark, &varying);
+                break;
+            }
+            // The launches are those of the last walk.
+            self.sites.truncate(sites);
+            if pass + 1 == MOST_PASSES {
+                self.forget_touched(before.touched);
+            } else {
+                self.loosen(before.touched, before.mark, &varying);
+            }
+        }
         if let Some(running) = &mut self.running {
             running.times = times;
             if turns.is_none() {
@@ -368,9 +397,9 @@ impl Host<'_> {
         body: Node,
         source: Source,
     ) -> bool {
-        let whole = self.mark();
+        let began = self.mark();
         self.breakables.push(self.breakable(true));
-        for value in values {
+        let goes_on = values.iter().all(|value| {
             if let Some(slot) = element {
                 let place = Place {
                     slot,
@@ -378,34 +407,9 @@ impl Host<'_> {
                 };
                 self.write(&place, value.clone());
             }
-            let turn = self.mark();
-            if let Some(breakable) = self.breakables.last_mut() {
-                breakable.turn = turn;
-            }
-            let goes_on = self.statement(body, source);
-            let Some(breakable) = self.breakables.last_mut() else {
-                return true;
-            };
-            let mut ends = std::mem::take(&mut breakable.continues);
-            if !ends.is_empty() {
-                if goes_on {
-                    ends.push(self.changes(turn));
-                }
-                self.take_back(turn);
-                self.join(&ends);
-            } else if !goes_on {
-                let states = self.breakables.pop().map(|breakable| breakable.states);
-                let states: Vec<Changes> = states.unwrap_or_default();
-                if states.is_empty() {
-                    return false;
-                }
-                self.take_back(whole);
-                self.join(&states);
-                return true;
-            }
-        }
-        self.breakables.pop();
-        true
+            self.turn(Some(body), source)
+        });
+        self.left(began, goes_on)
     }
 
     /// `continue`: the loop's turn ends here.

@@ -337,6 +337,30 @@ impl Fold for EachSite<'_> {
 }
 
 impl Expr {
+    /// What is converted, of an expression in casts or in braces of its own.
+    pub fn without_casts(&self) -> &Expr {
+        match &self.kind {
+            ExprKind::Cast(_, inner) => inner.without_casts(),
+            ExprKind::List(parts) if parts.len() == 1 => parts[0].without_casts(),
+            _ => self,
+        }
+    }
+
+    /// The variable that a place is reached through: `p` of `p[i].x` and of `*(p + i)`.
+    pub fn base_variable(&self) -> Option<VarId> {
+        match &self.kind {
+            ExprKind::Var(id) => Some(*id),
+            ExprKind::Index(base, _)
+            | ExprKind::Deref(base)
+            | ExprKind::Field(base, _)
+            | ExprKind::Cast(_, base)
+            | ExprKind::AddressOf(base)
+            | ExprKind::Binary(_, base, _) => base.base_variable(),
+            ExprKind::List(parts) if parts.len() == 1 => parts[0].base_variable(),
+            _ => None,
+        }
+    }
+
     /// Its operands and arguments; not what the statements of a function in its place evaluate.
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         self.inner().filter_map(|inner| match inner {

@@ -9,7 +9,7 @@ use warplens_ir::{
 
 use super::Builder;
 use super::parts::Parts;
-use super::syntactic::{uncast, variables};
+use super::syntactic::variables;
 use super::tally::Touched;
 use super::touched::Walk;
 use crate::graph::{Op, V};
@@ -105,7 +105,7 @@ impl Builder<'_> {
         else {
             return false;
         };
-        let parameter = |side: &Expr| match uncast(side).kind {
+        let parameter = |side: &Expr| match side.without_casts().kind {
             ExprKind::Var(id) if !touched.assigned.contains(&id) => {
                 let held = self.env.get(&(id, 0));
                 held.is_some_and(|v| matches!(self.graph.op(*v), Op::Param(..)))
@@ -203,7 +203,7 @@ impl Builder<'_> {
         else {
             return false;
         };
-        let less_one = match uncast(bound).kind {
+        let less_one = match bound.without_casts().kind {
             ExprKind::Var(id) => self.env.get(&(id, 0)).is_some_and(|v| {
                 let inst = self.graph.inst(*v);
                 inst.op == Op::Add
@@ -293,7 +293,7 @@ impl Builder<'_> {
             op,
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Ne
         );
-        let counter = |side: &Expr| match &uncast(side).kind {
+        let counter = |side: &Expr| match &side.without_casts().kind {
             ExprKind::Var(id) => touched.assigned.contains(id).then_some(*id),
             _ => None,
         };
@@ -314,7 +314,7 @@ impl Builder<'_> {
                 let mut reads = Vec::new();
                 variables(by, &mut reads);
                 let signed = matches!(
-                    uncast(by).ty,
+                    by.without_casts().ty,
                     Type::Int {
                         signed: true,
                         bits: 32

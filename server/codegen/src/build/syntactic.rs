@@ -7,21 +7,6 @@ use warplens_ir::{Expr, ExprKind, Stmt, VarId};
 
 use crate::thresholds::nvcc;
 
-/// The pointer variable that a place is reached through.
-pub(super) fn reached(expression: &Expr) -> Option<VarId> {
-    match &expression.kind {
-        ExprKind::Var(id) => Some(*id),
-        ExprKind::Index(base, _)
-        | ExprKind::Deref(base)
-        | ExprKind::Field(base, _)
-        | ExprKind::Cast(_, base)
-        | ExprKind::AddressOf(base)
-        | ExprKind::Binary(_, base, _) => reached(base),
-        ExprKind::List(parts) if parts.len() == 1 => reached(&parts[0]),
-        _ => None,
-    }
-}
-
 /// Operations of a function of the library, as LLVM counts them and as the machine does.
 pub(super) fn library_cost(name: &str, small: bool) -> (u64, u64) {
     let size = &nvcc().size;
@@ -74,20 +59,12 @@ fn write_shape(expression: &Expr, into: &mut rustc_hash::FxHasher) -> Option<()>
 
 /// True for a constant by which a division is a product: any integer, a power of two among the others.
 pub(super) fn is_easy_divisor(divisor: &Expr, float: bool) -> bool {
-    let value = match &uncast(divisor).kind {
+    let value = match &divisor.without_casts().kind {
         ExprKind::Int(value) => Some(*value as f64),
         ExprKind::Float(value) => value.as_ref().map(|value| value.value()),
         _ => return false,
     };
     !float || value.is_some_and(|value| value != 0.0 && value.abs().log2().fract() == 0.0)
-}
-
-pub(super) fn uncast(expression: &Expr) -> &Expr {
-    match &expression.kind {
-        ExprKind::Cast(_, inner) => uncast(inner),
-        ExprKind::List(parts) if parts.len() == 1 => uncast(&parts[0]),
-        _ => expression,
-    }
 }
 
 /// The variables that an expression names; of a function in its place those of its plain statements.

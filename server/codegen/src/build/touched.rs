@@ -8,9 +8,7 @@ use warplens_ir::{
 
 use super::Builder;
 use super::parts::Parts;
-use super::syntactic::{
-    is_easy_divisor, library_cost, moving, reached, reads_memory, shape, uncast, variables,
-};
+use super::syntactic::{is_easy_divisor, library_cost, moving, reads_memory, shape, variables};
 use super::tally::{Counts, Touched};
 use super::versions::Object;
 use crate::thresholds::nvcc;
@@ -61,7 +59,7 @@ impl Walk<'_, '_, '_> {
     /// An index, and which array it goes into.
     fn subscript(&mut self, base: &Expr, index: &Expr) {
         if !self.is_fixed(index) {
-            self.touched.subscripted.extend(reached(base));
+            self.touched.subscripted.extend(base.base_variable());
         }
         self.index(index);
     }
@@ -127,7 +125,8 @@ impl Walk<'_, '_, '_> {
 
     /// True for a place in an array of the thread's own, itself or by a pointer into it.
     fn is_own(&self, place: &Expr) -> bool {
-        reached(place)
+        place
+            .base_variable()
             .is_some_and(|id| self.touched.own.contains(&id) || self.builder.is_own_array(id))
     }
 
@@ -156,7 +155,7 @@ impl Walk<'_, '_, '_> {
 
     /// True for a sum with a product of what varies and a power of two.
     fn is_multiple(&self, part: &Expr) -> bool {
-        let part = uncast(part);
+        let part = part.without_casts();
         match &part.kind {
             ExprKind::Binary(BinaryOp::Mul, a, b) => {
                 let number = |side: &Expr| {
@@ -175,7 +174,7 @@ impl Walk<'_, '_, '_> {
     /// True for a place that stays, or whose subscript holds a product of what varies.
     fn is_scaled(&self, place: &Expr) -> bool {
         fn product(walk: &Walk, part: &Expr) -> bool {
-            match &uncast(part).kind {
+            match &part.without_casts().kind {
                 ExprKind::Binary(BinaryOp::Mul | BinaryOp::Shl, ..) => !walk.is_fixed(part),
                 ExprKind::Binary(_, a, b) => product(walk, a) || product(walk, b),
                 _ => false,
@@ -359,7 +358,9 @@ impl Walk<'_, '_, '_> {
         if !matches!(kernel.var(id).ty, Type::Pointer(..)) {
             return;
         }
-        let Some(root) = reached(value) else { return };
+        let Some(root) = value.base_variable() else {
+            return;
+        };
         if self.touched.own.contains(&root) || self.builder.is_own_array(root) {
             self.touched.own.insert(id);
         }
@@ -373,7 +374,7 @@ impl Walk<'_, '_, '_> {
     }
 
     fn assign(&mut self, target: &Expr) {
-        let through = reached(target);
+        let through = target.base_variable();
         let aliased = through.and_then(|pointer| self.builder.aliases.get(&pointer));
         self.touched.assigned.extend(aliased.copied());
         self.touched.through.extend(through);
@@ -506,7 +507,9 @@ impl Walk<'_, '_, '_> {
                 match function {
                     Function::Atomic(..) | Function::Store | Function::Tile { .. } => {
                         self.touched.far_stores += 1;
-                        self.touched.through.extend(parts.first().and_then(reached));
+                        self.touched
+                            .through
+                            .extend(parts.first().and_then(Expr::base_variable));
                         let object = parts.first().map(|place| self.builder.object_of(place));
                         self.touched.changes.extend(object);
                     }

@@ -5,7 +5,6 @@ use smallvec::smallvec;
 use warplens_ir::{AddressSpace, Expr, Storage, Type, VarId};
 
 use super::place::Place;
-use super::syntactic::reached;
 use super::{Args, Builder, Value};
 use crate::graph::{B, Op, Space, Ty, V};
 
@@ -119,7 +118,7 @@ impl Builder<'_> {
 
     /// The memory that a place of the source lies in, as far as it is known before it is computed.
     pub(super) fn object_of(&self, place: &Expr) -> Object {
-        let Some(id) = reached(place) else {
+        let Some(id) = place.base_variable() else {
             return Object::Everything;
         };
         let var = self.kernel.var(id);
@@ -247,7 +246,9 @@ impl Builder<'_> {
 
     /// Reads a place of the source, once more each time where it is `volatile`.
     pub(super) fn read_as(&mut self, source: &Expr, place: Place, ty: &Type) -> Value {
-        self.volatile = reached(source).is_some_and(|id| self.kernel.var(id).volatile);
+        self.volatile = source
+            .base_variable()
+            .is_some_and(|id| self.kernel.var(id).volatile);
         let value = self.read(place, ty);
         self.volatile = false;
         value
@@ -255,7 +256,9 @@ impl Builder<'_> {
 
     /// Writes a place of the source, whatever follows where it is `volatile`.
     pub(super) fn write_as(&mut self, source: &Expr, place: Place, value: &Value) {
-        self.volatile = reached(source).is_some_and(|id| self.kernel.var(id).volatile);
+        self.volatile = source
+            .base_variable()
+            .is_some_and(|id| self.kernel.var(id).volatile);
         self.write(place, &source.ty, value);
         self.volatile = false;
     }

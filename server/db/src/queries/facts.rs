@@ -69,7 +69,7 @@ impl<'a> FactsQuestion<'a> {
         }
     }
 
-    /// The facts under another launch: what a rule asks once, and nobody again.
+    /// The facts under another launch: a rule asks for them once.
     pub(crate) fn under(&self, launch: Launch) -> SourceFacts {
         // Blocks of another shape cover something else.
         let same = launch.block == self.resolved.launch.block;

@@ -83,6 +83,25 @@ impl Called {
                     .is_none_or(|(fewest, most)| (fewest..=most).contains(&given)))
     }
 
+    /// Which of a program's launches are of this kernel, which is defined in the file `own`: all that can be, where the program
+    /// reads that file or has no kernel of that name itself.
+    fn launched_by(
+        &self,
+        program: &Path,
+        sites: &[LaunchSite],
+        kernels: &[(Arc<Path>, String)],
+        reads: bool,
+        own: &Path,
+    ) -> Vec<LaunchSite> {
+        let other = |(path, name): &(Arc<Path>, String)| *name == self.name && **path != *own;
+        if !reads && kernels.iter().any(other) {
+            return Vec::new();
+        }
+        let launches = sites.iter();
+        let launches = launches.filter(|site| self.is_by(site) && self.is_of(program, site));
+        launches.cloned().collect()
+    }
+
     /// Whether a host program in this file can launch it: CUDA and HIP launch each other's kernels, and OpenCL's are launched
     /// by C and C++.
     fn is_of(&self, host: &Path, site: &LaunchSite) -> bool {
@@ -144,16 +163,10 @@ fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<Near
     })
 }
 
-/// The launches of a kernel that stands in the file `own`: where the program, which stands in the file `host`, has the kernel
-/// from there, or has none of that name itself.
+/// A program's launches of a kernel that is defined in the file `own`.
 fn by_host(host: &HostProgram, kernel: &Called, own: &Path, path: &Path) -> Vec<LaunchSite> {
-    let other = |(path, name): &(Arc<Path>, String)| *name == kernel.name && **path != *own;
-    if !host.reads.contains(own) && host.kernels.iter().any(other) {
-        return Vec::new();
-    }
-    let sites = host.sites.iter();
-    let sites = sites.filter(|site| kernel.is_by(site) && kernel.is_of(path, site));
-    sites.cloned().collect()
+    let reads = host.reads.contains(own);
+    kernel.launched_by(path, &host.sites, &host.kernels, reads, own)
 }
 
 impl Engine {
@@ -226,19 +239,16 @@ impl Engine {
             let mut sites = Vec::new();
             let mut read = BTreeSet::new();
             for (main, run) in &runs {
-                let other =
-                    |(path, name): &(Arc<Path>, String)| *name == kernel.name && **path != *own;
-                if !run.read.contains(&own) && run.kernels.iter().any(other) {
-                    continue;
-                }
-                for site in &run.sites {
-                    if kernel.is_by(site) && kernel.is_of(main, site) {
-                        add_variant(&mut sites, site, *main == own);
-                    }
+                let reads = run.read.contains(&own);
+                for site in kernel.launched_by(main, &run.sites, &run.kernels, reads, &own) {
+                    add_variant(&mut sites, &site, *main == own);
                 }
                 read.extend(run.read.iter().cloned());
             }
-            if sites.is_empty() {
+            // A run that lost its way knows less than what the text of the launch says.
+            let known =
+                |sites: &[(LaunchSite, bool)]| sites.iter().any(|(site, _)| site.block.is_some());
+            if sites.is_empty() || !known(&sites) && known(&launches.sites) {
                 continue;
             }
             let near = NearLaunches {

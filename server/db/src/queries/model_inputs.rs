@@ -72,8 +72,8 @@ impl<'a> Compilation<'a> {
         self.registers.unwrap_or(compiled.registers)
     }
 
-    /// What a thread and a block take of an SM; `declared` is the shared memory that the source declares, which counts where nobody
-    /// reported a block's.
+    /// What a thread and a block take of an SM; `declared` is the shared memory that the source declares, which counts where no
+    /// compiler reported a block's.
     fn resources(&self, kernel: &Kernel, profile: &Profile, declared: u64) -> Resources {
         let reported = match self.report {
             Some(report) => Some(report.static_shared_bytes),

@@ -39,23 +39,26 @@ const MOST_LINKED: usize = 16;
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Start {
+    program: String,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     /// In words, with where that is said: `./main 10000 200, Makefile:55`.
     said: Arc<str>,
+    /// The file beside the program that says so.
+    pub(crate) file: Option<PathBuf>,
 }
 
 impl Start {
-    fn new(arguments: Vec<String>, environment: Vec<(String, String)>, place: &str) -> Start {
-        let line: Vec<&str> = ["./main"]
-            .into_iter()
-            .chain(arguments.iter().map(String::as_str))
-            .collect();
+    fn new(program: &str, arguments: Vec<String>, place: &str) -> Start {
+        let words = [program].into_iter();
+        let line: Vec<&str> = words.chain(arguments.iter().map(String::as_str)).collect();
         let said = format!("{}, {place}", line.join(" "));
         Start {
+            program: program.to_owned(),
             arguments,
-            environment,
+            environment: Vec::new(),
             said: said.into(),
+            file: None,
         }
     }
 }
@@ -63,47 +66,61 @@ impl Start {
 /// Reads a file of one form.
 type Reader = fn(&str, Program) -> Option<RunLine>;
 
-/// How the program with that main file is started: as the command line says, as the settings do, as a file beside it does.
+/// The files that may say how the program beside them is started, in the order in which they are asked.
+const READERS: [(&str, Reader); 8] = [
+    ("Makefile", in_makefile),
+    ("makefile", in_makefile),
+    ("GNUmakefile", in_makefile),
+    ("CMakeLists.txt", in_cmake),
+    ("run.sh", in_script),
+    ("README.md", in_script),
+    ("README", in_script),
+    ("README.txt", in_script),
+];
+
+/// How the program with that main file is started: as the command line says, as the settings do, as a file beside it does. `only`:
+/// there is no other program beside it.
 pub(crate) fn start_of(
     db: &dyn Db,
     main: &Path,
     only: bool,
     settings: &[RunSettings],
 ) -> Option<Start> {
+    let stem = main.file_stem()?.to_str()?;
     let of = |run: &&RunSettings| {
         run.files.is_empty() || run.files.iter().any(|file| main.ends_with(file))
     };
     if let Some(run) = settings.iter().find(of) {
-        let environment = run.environment.clone().into_iter().collect();
-        let arguments = split_command(&run.arguments);
         let place = if run.on_command_line {
             "--run"
         } else {
             "warplens.toml"
         };
-        return Some(Start::new(arguments, environment, place));
+        let arguments = split_command(&run.arguments);
+        return Some(Start {
+            environment: run.environment.clone().into_iter().collect(),
+            ..Start::new(&format!("./{stem}"), arguments, place)
+        });
     }
-    let stem = main.file_stem()?.to_str()?;
-    let program = Program { stem, only };
-    let folder = main.parent()?;
-    let readers: [(&str, Reader); 8] = [
-        ("Makefile", in_makefile),
-        ("makefile", in_makefile),
-        ("GNUmakefile", in_makefile),
-        ("CMakeLists.txt", in_cmake),
-        ("run.sh", in_script),
-        ("README.md", in_script),
-        ("README", in_script),
-        ("README.txt", in_script),
-    ];
-    readers.into_iter().find_map(|(name, read)| {
-        let text = text(db, file(db, &folder.join(name)))?;
+    let beside = main.parent()?;
+    let folder = beside.file_name().and_then(|name| name.to_str());
+    let program = Program {
+        stem,
+        folder: folder.unwrap_or_default(),
+        only,
+    };
+    READERS.into_iter().find_map(|(name, read)| {
+        let path = beside.join(name);
+        let text = text(db, file(db, &path))?;
         if text.text.len() > LARGEST {
             return None;
         }
         let found = read(&text.text, program)?;
         let place = format!("{name}:{}", found.line);
-        Some(Start::new(found.arguments, Vec::new(), &place))
+        Some(Start {
+            file: Some(path),
+            ..Start::new(&found.program, found.arguments, &place)
+        })
     })
 }
 
@@ -142,7 +159,7 @@ pub(crate) fn program_run(
         }
         let program = contents.program_with(&main, &headers, &linked);
         let started = Run {
-            name: "./main".to_owned(),
+            name: start.program.clone(),
             arguments: start.arguments.clone(),
             environment: start.environment.clone(),
             device: Some(device(how.profile())),
@@ -162,6 +179,7 @@ pub(crate) fn program_run(
         });
         let sites = program.at_items(&sites);
         let mut read = BTreeSet::from([of.path(db).clone()]);
+        read.extend(start.file.clone());
         let mut kernels = kernels_of(contents, &program);
         for text in linked.iter().chain([&main]) {
             read.insert(text.path.to_path_buf());

@@ -59,6 +59,7 @@ fn only(file: &FileAnalysis) -> (Option<OpenTime>, Option<f64>, Option<&'static 
 /// A formula's value in milliseconds.
 fn filled(formula: &str, values: &BTreeMap<String, i64>) -> f64 {
     let unit = |name: &str| match name {
+        "fs" => 1e-12,
         "ps" => 1e-9,
         "ns" => 1e-6,
         "µs" => 1e-3,

@@ -153,6 +153,32 @@ fn a_launch_under_a_condition_that_is_not_known_is_made_an_unknown_number_of_tim
 }
 
 #[test]
+fn what_a_later_turn_changes_is_unknown_behind_the_loop() {
+    let text = program(
+        "int main() { float *d; int n = 64, next = 64;\n\
+         \x20 for (int i = 0; i < 1000; i++) { n = next; if (i == 500) next = 128; }\n\
+         \x20 scale<<<4, 64>>>(d, n); }\n",
+    );
+    let file = analyse(&[("main.cu", &text)], Some(""));
+    assert_eq!(launches(&file), [(4, 64, None, Some(1))]);
+}
+
+#[test]
+fn what_only_a_run_loses_its_text_still_says() {
+    // The run does not come to the launch, whose block stands in its text.
+    let text = program(
+        "int main(int argc, char **argv) { float *d; if (argc > 1) scale<<<8, 64>>>(d, 512); }\n",
+    );
+    let file = analyse(&[("main.cu", &text)], Some(""));
+    let launch = &file.kernels[0].analysis.facts.launch;
+    assert_eq!(
+        (launch.block[0], launch.block_source.name()),
+        (64, "launch-site")
+    );
+    assert!(file.kernels[0].run.is_none());
+}
+
+#[test]
 fn programs_that_never_end_or_make_no_sense_are_bounded() {
     let never = "int f(int n) { return f(n + 1); }\n\
         int main() { float *d; int n = 128; for (;;) { n = n ^ 1; f(n); } scale<<<2, 64>>>(d, n); }\n";

@@ -12,7 +12,7 @@ use warplens_report::figure::words;
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;
 /// Kernels of a file whose times are formulas, up to which lenses give these.
-const MOST_FORMULAS: usize = 4;
+const MOST_FORMULAS: usize = 32;
 
 /// `A100 SXM4 40GB · 132 µs · memory bandwidth · occupancy 100 % (warps) · MWP 12.1 CWP 8.0 · assumes block
 /// 256, n 1024`

@@ -22,8 +22,10 @@ use crate::{compiler, config, input, profiles, suggest};
 /// The full prediction of the kernels in a file
 ///
 /// Where a value comes from, first that applies: the command line; a `// warplens:` directive above the
-/// kernel; `reqd_work_group_size`; the launch in the source; warplens.toml; the default (block 256, or 16,16
-/// where the kernel uses y, or 8,8,4 where it uses z; a grid of four full waves; integer parameters 1024).
+/// kernel; `reqd_work_group_size`; a run of the program (`--run`, `[[run]]` of warplens.toml, a Makefile, CMake,
+/// README beside it); the launch in the source; warplens.toml; the default (block 256, or 16,16 where the kernel
+/// uses y, or 8,8,4 where it uses z). A grid without a value follows the kernel's guard, and a time that depends
+/// on a size without a value is a formula of it.
 #[derive(Debug, Args)]
 pub struct Estimate {
     /// Source file (.cu, .cuh, .cl, .hip; any other extension is read as CUDA), or compiled code (.ptx,

@@ -308,7 +308,7 @@ impl Turn {
                 );
                 if !pure {
                     match values.first() {
-                        Some(place) => self.stored.push(root(place)),
+                        Some(place) => self.stored.push(place.base_variable()),
                         None => self.unknown = true,
                     }
                 }
@@ -321,28 +321,13 @@ impl Turn {
     fn changes(&mut self, place: &Expr) {
         match &place.kind {
             ExprKind::Var(id) => self.assigned.push(*id),
-            ExprKind::Index(..) | ExprKind::Deref(_) => self.stored.push(root(place)),
+            ExprKind::Index(..) | ExprKind::Deref(_) => self.stored.push(place.base_variable()),
             _ => {
-                let through = root(place);
+                let through = place.base_variable();
                 self.assigned.extend(through);
                 self.stored.push(through);
             }
         }
-    }
-}
-
-/// The variable that a place is reached through.
-fn root(place: &Expr) -> Option<VarId> {
-    match &place.kind {
-        ExprKind::Var(id) => Some(*id),
-        ExprKind::Index(base, _)
-        | ExprKind::Deref(base)
-        | ExprKind::Field(base, _)
-        | ExprKind::Cast(_, base)
-        | ExprKind::AddressOf(base)
-        | ExprKind::Binary(_, base, _) => root(base),
-        ExprKind::List(inner) if inner.len() == 1 => root(&inner[0]),
-        _ => None,
     }
 }
 
@@ -365,7 +350,7 @@ impl Turn {
         };
         !place.reads(&self.assigned)
             && inner.is_none_or(|index| !index.reads_or_forks())
-            && root(base).is_some()
+            && base.base_variable().is_some()
     }
 }
 
@@ -375,7 +360,7 @@ fn movable(kernel: &Kernel, access: &Access) -> bool {
     let Some(turn) = Turn::around(kernel, access) else {
         return false;
     };
-    let Some(own) = turn.place.as_ref().and_then(root) else {
+    let Some(own) = turn.place.as_ref().and_then(Expr::base_variable) else {
         return false;
     };
     let apart = |other: &Option<VarId>| {
