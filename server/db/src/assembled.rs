@@ -237,6 +237,7 @@ fn no_estimate() -> wire::Estimate {
     wire::Estimate {
         cycles: None,
         time_ms: None,
+        launch_overhead_ms: 0.0,
         time_formula: None,
         time_formula_from: BTreeMap::new(),
         unknowns: Vec::new(),
@@ -249,7 +250,6 @@ fn no_estimate() -> wire::Estimate {
             shared: 0.0,
             divergence: 0.0,
             synchronisation: 0.0,
-            launch: 0.0,
         },
         interval: None,
         detail: BTreeMap::new(),

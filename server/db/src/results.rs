@@ -604,12 +604,12 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         shared,
         divergence,
         synchronisation,
-        launch,
     } = estimate.breakdown;
     let open = estimate.open.as_ref();
     wire::Estimate {
         cycles: estimate.cycles,
         time_ms: estimate.time_ms,
+        launch_overhead_ms: estimate.launch_overhead_ms,
         time_formula: open.and_then(|open| open.formula.clone()),
         time_formula_from: open
             .map(|open| open.from.iter().cloned().collect())
@@ -624,7 +624,6 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
             shared,
             divergence,
             synchronisation,
-            launch,
         },
         interval: estimate.interval,
         detail: estimate.detail.clone(),

@@ -18,7 +18,7 @@ use crate::{Cancel, Engine, KernelAnalysis, LaunchValues, Overrides};
 pub struct Prediction {
     /// SM clock cycles.
     pub cycles: Option<f64>,
-    /// Milliseconds, the launch's overhead included.
+    /// Milliseconds, as a profiler's duration of the kernel.
     pub time_ms: Option<f64>,
     /// What the time depends on that neither the configuration nor the source gives.
     pub open: Option<OpenTime>,

@@ -124,7 +124,7 @@ pub struct Standing {
     pub block: [u64; 3],
     /// True where the source gives the block size.
     pub launch_known: bool,
-    /// Milliseconds, launch overhead included.
+    /// Milliseconds, as a profiler's duration of the kernel.
     pub time_ms: Option<f64>,
     /// The time by sizes that nothing gives, with units.
     pub time_formula: Option<String>,
@@ -353,9 +353,12 @@ pub struct Count {
 /// What one model answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// Null where they depend on `unknowns`.
+    /// SM clock cycles from the first block's start to the last one's end. Null where they depend on `unknowns`.
     pub cycles: Option<f64>,
+    /// Milliseconds, `cycles` over the SM clock, as a profiler's duration of the kernel.
     pub time_ms: Option<f64>,
+    /// Milliseconds that the launch takes beside that; in no other figure.
+    pub launch_overhead_ms: f64,
     /// The time by the unknowns, with units: `0.0123 ns × n + 2.1 µs`. Null where it is a number, and where no short sum of products
     /// gives it.
     pub time_formula: Option<String>,
@@ -373,7 +376,7 @@ pub struct Estimate {
     pub why: Option<String>,
 }
 
-/// Parts of `cycles`, in cycles; they sum to it, `launch` excepted. Where the time depends on unknowns they are shares of it, and sum
+/// Parts of `cycles`, in cycles; they sum to it. Where the time depends on unknowns they are shares of it, and sum
 /// to 1.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Breakdown {
@@ -383,7 +386,6 @@ pub struct Breakdown {
     pub shared: f64,
     pub divergence: f64,
     pub synchronisation: f64,
-    pub launch: f64,
 }
 
 /// Cost of one source line.
@@ -476,7 +478,7 @@ pub struct Stats {
 pub struct SweepLine {
     /// The configuration's id; of a space, its parameters and their values.
     pub id: serde_json::Value,
-    /// Milliseconds, launch overhead included; null where it cannot be launched, nothing is predicted, or a size is not given.
+    /// Milliseconds, as a profiler's duration of the kernel; null where it cannot be launched, nothing is predicted, or a size is not given.
     pub time_ms: Option<f64>,
     /// The time by sizes that nothing gives, with units.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -17,6 +17,7 @@ mod labels;
 mod machine_code;
 mod measure;
 mod outputs;
+mod programs;
 mod recipes;
 mod sessions;
 mod speed;
@@ -40,6 +41,7 @@ enum Task {
     Labels(labels::Labels),
     Measure(measure::Measure),
     Outputs(outputs::Outputs),
+    Programs(programs::Programs),
     Counters(counters::Counters),
     Recipes(recipes::Recipes),
     Compiled(compiled::Compiled),
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Task::Labels(labels) => labels.run(),
         Task::Measure(measure) => measure.run(),
         Task::Outputs(outputs) => outputs.run(),
+        Task::Programs(programs) => programs.run(),
         Task::Counters(counters) => counters.run(),
         Task::Recipes(recipes) => recipes.run(),
         Task::Compiled(compiled) => compiled.run(),

@@ -101,7 +101,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Where the cycles go; the parts sum to the estimate's cycles, `launch` excepted.
+/// Where the cycles go; the parts sum to the estimate's cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Breakdown {
     /// Issuing and executing arithmetic.
@@ -116,8 +116,6 @@ pub struct Breakdown {
     pub divergence: f64,
     /// Barriers.
     pub synchronisation: f64,
-    /// Launch overhead, in cycles; not part of the sum.
-    pub launch: f64,
 }
 
 /// A key of [`Breakdown`].
@@ -135,8 +133,6 @@ pub enum Bottleneck {
     Divergence,
     /// Barriers.
     Synchronisation,
-    /// Launch overhead.
-    Launch,
 }
 
 impl Bottleneck {
@@ -149,7 +145,6 @@ impl Bottleneck {
             Bottleneck::Shared => "shared",
             Bottleneck::Divergence => "divergence",
             Bottleneck::Synchronisation => "synchronisation",
-            Bottleneck::Launch => "launch",
         }
     }
 }
@@ -170,8 +165,10 @@ pub struct OpenTime {
 pub struct Estimate {
     /// SM clock cycles from the first block's start to the last one's end; `None` where the model does not apply.
     pub cycles: Option<f64>,
-    /// `cycles / SM clock + launch overhead`.
+    /// `cycles / SM clock`, as a profiler's duration of the kernel.
     pub time_ms: Option<f64>,
+    /// What the launch takes beside that; in no other figure.
+    pub launch_overhead_ms: f64,
     /// The cycles as a function of a parameter, where one is free.
     pub cycles_function: Option<String>,
     /// The largest part.

@@ -197,24 +197,18 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Launch overhead in SM cycles.
-    pub fn launch_cycles(&self) -> f64 {
-        let profile = self.profile();
-        profile.launch_overhead_us * profile.sm_clock_mhz
-    }
-
     /// The estimate from its parts: `shares` holds the cycles of each node of the graph.
     pub fn finish(
         &self,
         cycles: f64,
-        mut breakdown: Breakdown,
+        breakdown: Breakdown,
         detail: BTreeMap<String, f64>,
         shares: &[f64],
     ) -> Estimate {
-        breakdown.launch = self.launch_cycles();
         Estimate {
             cycles: Some(cycles),
             time_ms: Some(self.milliseconds(cycles)),
+            launch_overhead_ms: self.profile().launch_overhead_us / 1e3,
             cycles_function: None,
             bottleneck: bottleneck(&breakdown, cycles),
             breakdown,
@@ -227,8 +221,7 @@ impl<'a> Work<'a> {
     }
 
     pub fn milliseconds(&self, cycles: f64) -> f64 {
-        let profile = self.profile();
-        cycles / (profile.sm_clock_mhz * 1e3) + profile.launch_overhead_us / 1e3
+        cycles / (self.profile().sm_clock_mhz * 1e3)
     }
 
     fn lines(&self, shares: &[f64]) -> Vec<(u32, f64)> {
@@ -242,10 +235,10 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The largest part; nothing is a bottleneck of no work but the launch itself.
+/// The largest part; no work has none.
 fn bottleneck(breakdown: &Breakdown, cycles: f64) -> Option<Bottleneck> {
     if cycles <= 0.0 {
-        return Some(Bottleneck::Launch);
+        return None;
     }
     [
         (Bottleneck::Compute, breakdown.compute),

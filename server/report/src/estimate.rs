@@ -5,7 +5,9 @@ use std::path::Path;
 
 use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult, Launch};
 
-use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
+use crate::figure::{
+    bytes, counted, extents, losses, maybe, number, percent, speedup, time, words,
+};
 use crate::models::{self, applies, maybe_time};
 use crate::resources::{registers, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
@@ -481,10 +483,10 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
         ]);
     }
     out.push_str(&table.render(style, 2));
-    if estimate.breakdown.launch > 0.0 {
+    if estimate.launch_overhead_ms > 0.0 {
         let launch = format!(
-            "  launch overhead: about {} cycles more\n",
-            number(estimate.breakdown.launch.round())
+            "  launch overhead, beside this: about {}\n",
+            time(estimate.launch_overhead_ms)
         );
         style.push(out, Paint::Quiet, &launch);
     }
@@ -619,6 +621,7 @@ pub(crate) mod tests {
         Estimate {
             cycles,
             time_ms: cycles.map(|cycles| cycles / 1e6),
+            launch_overhead_ms: 0.005,
             time_formula: None,
             time_formula_from: std::collections::BTreeMap::new(),
             unknowns: Vec::new(),
@@ -631,7 +634,6 @@ pub(crate) mod tests {
                 shared: 0.0,
                 divergence: 0.0,
                 synchronisation: 0.0,
-                launch: 100.0,
             },
             interval: None,
             detail: [("mwp".to_owned(), 2.28125), ("cwp".to_owned(), 20.0)].into(),

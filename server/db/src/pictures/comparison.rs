@@ -16,7 +16,7 @@ pub struct Elsewhere {
     pub name: String,
     /// True for the GPU that the rest of the page is about.
     pub target: bool,
-    /// Milliseconds, launch overhead included; `None` where nothing is predicted.
+    /// Milliseconds, as a profiler's duration of the kernel; `None` where nothing is predicted.
     pub time_ms: Option<f64>,
     /// A key of an estimate's `breakdown`.
     pub bottleneck: Option<&'static str>,

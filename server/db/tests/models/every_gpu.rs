@@ -61,7 +61,10 @@ fn sound(result: &KernelResult, model: &str, estimate: &Estimate) -> bool {
             // One of ours has no statement.
             let some = cycles > 0.0 || (result.kernel == "empty" && cycles == 0.0);
             assert!(cycles.is_finite() && some, "{name}: {cycles}");
-            assert!(time.is_finite() && time > 0.0, "{name}: {time}");
+            assert!(
+                time.is_finite() && (time > 0.0) == (cycles > 0.0),
+                "{name}: {time}"
+            );
             let detail = estimate.detail.values();
             assert!(detail.into_iter().all(|value| value.is_finite()), "{name}");
             true

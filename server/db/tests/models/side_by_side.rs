@@ -51,7 +51,7 @@ fn analysed(path: &Path, gpu: &str, model: ModelId, without: &[Factor]) -> FileA
         .expect("not cancelled")
 }
 
-/// All parts but the launch.
+/// All parts.
 fn sum(parts: &Breakdown) -> f64 {
     let Breakdown {
         compute,
@@ -60,7 +60,6 @@ fn sum(parts: &Breakdown) -> f64 {
         shared,
         divergence,
         synchronisation,
-        launch: _,
     } = *parts;
     compute + memory_bandwidth + memory_latency + shared + divergence + synchronisation
 }
@@ -84,7 +83,7 @@ fn wrong(estimate: &Estimate, empty: bool) -> Vec<String> {
     }
     if estimate
         .time_ms
-        .is_none_or(|time| !time.is_finite() || time <= 0.0)
+        .is_none_or(|time| !time.is_finite() || (time > 0.0) != (cycles > 0.0))
     {
         wrong.push(format!("{:?} ms", estimate.time_ms));
     }

@@ -6,7 +6,7 @@ mod page;
 mod plot;
 mod predict;
 mod row;
-mod score;
+pub mod score;
 mod set;
 mod speedups;
 mod table;

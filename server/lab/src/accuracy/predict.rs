@@ -244,7 +244,8 @@ impl<'a> Subject<'a> {
         };
         let estimate = warplens_models::estimate(self.model, &question);
         Predicted {
-            ms: positive(estimate.time_ms),
+            // The tables hold times of events around one launch, which see the launch too.
+            ms: positive(estimate.time_ms.map(|ms| ms + estimate.launch_overhead_ms)),
             cycles: positive(estimate.cycles),
             why_not: estimate.why.clone(),
             invalid: false,

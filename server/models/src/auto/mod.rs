@@ -349,7 +349,6 @@ impl<'w, 'a> Outcome<'w, 'a> {
             shared: parts.shared + share(links[2]),
             divergence: parts.compute * idle + arithmetic * idle_chain,
             synchronisation: share(links[3]) + parts.barriers,
-            launch: 0.0,
         };
         if total <= 0.0 {
             breakdown.memory_latency += parts.latency;

@@ -187,8 +187,8 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
     let launch_ps = bill.price(Property::Launch);
     let detail = details(&bill, &items, clock);
     let mut estimate = work.finish(cycles, breakdown, detail, &[]);
-    estimate.breakdown.launch = launch_ps * clock;
-    estimate.time_ms = Some(cycles / clock * 1e-9 + launch_ps * 1e-9);
+    estimate.time_ms = Some(cycles / clock * 1e-9);
+    estimate.launch_overhead_ms = launch_ps * 1e-9;
     estimate.lines = lines.into_iter().collect();
     estimate
 }
@@ -196,7 +196,8 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
 /// The part of the breakdown that a property belongs to. Starting blocks is issuing.
 fn part(breakdown: &mut Breakdown, property: Property) -> &mut f64 {
     match property {
-        Property::Arithmetic(_) | Property::Block => &mut breakdown.compute,
+        // The launch's price stands apart from the cycles: no item has it.
+        Property::Arithmetic(_) | Property::Block | Property::Launch => &mut breakdown.compute,
         Property::Access {
             memory: Memory::Shared,
             ..
@@ -206,7 +207,6 @@ fn part(breakdown: &mut Breakdown, property: Property) -> &mut f64 {
             &mut breakdown.memory_bandwidth
         }
         Property::Barrier => &mut breakdown.synchronisation,
-        Property::Launch => &mut breakdown.launch,
     }
 }
 

@@ -409,7 +409,7 @@ impl Engine<'_> {
 /// Where a part is in [`Run::parts`].
 pub(crate) fn part(part: Bottleneck) -> usize {
     match part {
-        Bottleneck::Compute | Bottleneck::Launch => 0,
+        Bottleneck::Compute => 0,
         Bottleneck::MemoryBandwidth => 1,
         Bottleneck::MemoryLatency => 2,
         Bottleneck::Shared => 3,

@@ -201,7 +201,6 @@ impl Total {
             shared: of(Bottleneck::Shared),
             divergence: of(Bottleneck::Divergence),
             synchronisation: of(Bottleneck::Synchronisation),
-            launch: 0.0,
         }
     }
 }

@@ -325,8 +325,8 @@ fn fitted_prices_come_before_the_rule_and_overlap_is_the_lesser_of_both() {
     close(overlap(0.0).breakdown.memory_bandwidth, 12.0 * nm * clock);
     let found = overlap(-0.75);
     close(found.breakdown.memory_bandwidth, (12.0 - 3.0) * nm * clock);
-    close(found.breakdown.launch, 5e6 * clock);
-    let milliseconds = found.cycles.expect("cycles") / 1.41e6 + 5e-3;
+    close(found.launch_overhead_ms, 5e-3);
+    let milliseconds = found.cycles.expect("cycles") / 1.41e6;
     close(found.time_ms.expect("a time"), milliseconds);
     assert_eq!(found.detail["weights_fitted"], 4.0);
     let lines: f64 = found.lines.iter().map(|line| line.1).sum();

@@ -7,7 +7,7 @@ use warplens_db::wire::Estimate;
 use super::length;
 use crate::escape::escape;
 use crate::estimate::{part_cycles, parts, whole};
-use crate::figure::{number, percent, words};
+use crate::figure::{percent, time, words};
 
 /// Where the cycles go: all parts as one bar, then each with its figures.
 pub(crate) fn draw(estimate: &Estimate) -> String {
@@ -51,11 +51,11 @@ pub(crate) fn draw(estimate: &Estimate) -> String {
         );
     }
     out.push_str("</tbody></table></div>\n");
-    if estimate.breakdown.launch > 0.0 {
+    if estimate.launch_overhead_ms > 0.0 {
         let _ = writeln!(
             out,
-            "<p class=\"quiet\">Launch overhead: about {} cycles more.</p>",
-            number(estimate.breakdown.launch.round())
+            "<p class=\"quiet\">Launch overhead, beside this: about {}.</p>",
+            escape(&time(estimate.launch_overhead_ms))
         );
     }
     out
