@@ -243,6 +243,7 @@ pub(crate) fn access(line: u32) -> Access {
         other_case: None,
         loop_depth: 0,
         shared_array: None,
+        array_bytes: None,
         alias: Alias::Unknown,
         first_use: None,
     }
@@ -320,6 +321,7 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         ideal_passes_per_request: Some(1.0),
         bank_conflict_degree: Some(32.0),
         shared_array: Some(0),
+        array_bytes: None,
         alias: Alias::Unknown,
         first_use: None,
         ..strided(line, 32)

@@ -43,6 +43,7 @@ fn main() {
         covers: &[],
         probabilities: &[],
         contents: &[],
+        extents: &[],
     };
     let facts = analyze(&request);
     assert_eq!(facts.not_understood, []);

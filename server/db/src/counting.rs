@@ -53,6 +53,7 @@ impl Counting {
             covers: &[],
             probabilities: &[],
             contents: &[],
+            extents: &[],
         };
         catch_unwind(AssertUnwindSafe(|| question(&request))).unwrap_or_default()
     }

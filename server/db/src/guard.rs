@@ -426,7 +426,7 @@ impl Guards<'_> {
         let Some(var) = self.kernel.vars.get(id.0 as usize) else {
             return false;
         };
-        if id.0 >= self.kernel.params || var.escapes {
+        if !matches!(var.storage, Storage::Param(_)) || var.escapes {
             return false;
         }
         let mut constant = true;

@@ -1,5 +1,6 @@
 //! Which launch and which arguments a kernel is analysed under, in the order of the contract.
 
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -36,6 +37,8 @@ pub(crate) struct Given {
     pub(crate) block_varies: bool,
     /// What the host does with the memory of the arguments.
     pub(crate) memory: Vec<HostMemory>,
+    /// Bytes of the memory behind pointer parameters, by their names.
+    array_bytes: Vec<(String, u64)>,
 }
 
 impl Hash for Given {
@@ -50,7 +53,7 @@ impl Hash for Given {
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
-        self.block_varies.hash(state);
+        (self.block_varies, &self.array_bytes).hash(state);
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
         }
@@ -110,12 +113,16 @@ impl Given {
             ));
         }
         if let Some((site, here)) = site {
-            let args = kernel
+            let mut args: BTreeMap<String, i64> = kernel
                 .vars
                 .iter()
                 .zip(&site.arguments)
                 .filter_map(|(var, value)| Some((var.name.clone(), (*value)?)))
                 .collect();
+            args.extend(site.members.iter().filter_map(|member| {
+                let var = kernel.vars.get(member.argument)?;
+                Some((format!("{}.{}", var.name, member.path), member.value))
+            }));
             sources.push((
                 LaunchValues {
                     grid: site.grid,
@@ -168,11 +175,8 @@ impl Given {
                 .find_map(|(values, source)| Some((get(values)?, *source)))
         };
         let arguments = kernel
-            .vars
-            .iter()
-            .take(kernel.params as usize)
-            .filter(|var| matches!(var.ty, Type::Int { .. }))
-            .filter_map(|var| {
+            .integers()
+            .filter_map(|(_, var)| {
                 sources.iter().find_map(|(values, source)| {
                     let value = *values.args.get(&var.name)?;
                     Some((var.name.clone(), value, source.is_assumption()))
@@ -199,6 +203,11 @@ impl Given {
             probabilities,
             place,
             block_varies: false,
+            array_bytes: site.map_or_else(Vec::new, |(site, _)| {
+                let vars = kernel.vars.iter().zip(&site.extents);
+                vars.filter_map(|(var, bytes)| Some((var.name.clone(), (*bytes)?)))
+                    .collect()
+            }),
             memory: match site {
                 Some((site, true)) => site.memory.clone(),
                 _ => Vec::new(),
@@ -277,15 +286,15 @@ impl Given {
             covers: Vec::new(),
             unknowns: unknowns.collect(),
             extents: None,
+            array_bytes: self.array_bytes.clone(),
         }
     }
 
     /// Integer parameters that nothing gives.
     fn not_given<'a>(&'a self, kernel: &'a Kernel) -> impl Iterator<Item = &'a String> {
-        let parameters = kernel.vars.iter().take(kernel.params as usize);
-        parameters
-            .filter(|var| matches!(var.ty, Type::Int { .. }))
-            .map(|var| &var.name)
+        kernel
+            .integers()
+            .map(|(_, var)| &var.name)
             .filter(|name| !self.arguments.iter().any(|(of, ..)| of == *name))
     }
 
@@ -406,6 +415,7 @@ impl Given {
             covers,
             unknowns: values.chosen,
             extents: Some(extents),
+            array_bytes: self.array_bytes.clone(),
         }
     }
 }
@@ -540,6 +550,8 @@ pub(crate) struct Resolved {
     pub(crate) unknowns: Vec<(Size, i64)>,
     /// The blocks as they follow from parameters, where nothing gives the grid.
     pub(crate) extents: Option<[Size; 3]>,
+    /// Bytes of the memory behind pointer parameters, by their names, as far as the launch says.
+    pub(crate) array_bytes: Vec<(String, u64)>,
 }
 
 /// The same in the parameters' names; `None` where one is no integer.

@@ -226,6 +226,8 @@ pub struct KernelAnalysis {
     pub(crate) sizes: sizes::Sizes,
     /// Array parameters, and the bytes of their elements.
     pub(crate) arrays: Vec<(String, u64)>,
+    /// Parameters that are no arrays, and members of those that are structures.
+    pub scalars: Vec<String>,
     /// What a compiler's word on this kernel is kept under.
     pub(crate) fingerprint: u64,
 }

@@ -2,7 +2,7 @@
 //!
 //! What holds: the fingerprint says nothing of where the kernel stands, so that what is typed above it changes neither.
 
-use warplens_ir::{Kernel, Var};
+use warplens_ir::{Kernel, Storage, Var};
 use warplens_machine::{KernelArguments, Profile};
 
 /// A kernel in IR, with what the default launch needs to know of it.
@@ -43,4 +43,15 @@ pub(crate) fn arrays(kernel: &Kernel) -> Vec<(String, u64)> {
     let parameters = kernel.vars.iter().take(kernel.params as usize);
     let element = |var: &Var| Some((var.name.clone(), var.ty.element()?.size().max(1)));
     parameters.filter_map(element).collect()
+}
+
+/// The kernel's parameters that are no arrays, and the members that it reads of those that are structures.
+pub(crate) fn scalars(kernel: &Kernel) -> Vec<String> {
+    let given = |var: &&Var| matches!(var.storage, Storage::Param(_)) && var.ty.element().is_none();
+    kernel
+        .vars
+        .iter()
+        .filter(given)
+        .map(|var| var.name.clone())
+        .collect()
 }

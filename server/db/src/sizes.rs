@@ -183,9 +183,9 @@ impl Sizes {
     }
 }
 
-/// Names of the parameters that the kernel's statements read.
+/// Names of the integer parameters, and members of parameters, that the kernel's statements read.
 fn parameters_read(kernel: &Kernel) -> Vec<String> {
-    let mut read = vec![false; kernel.params as usize];
+    let mut read = vec![false; kernel.vars.len()];
     let mut visit = |expr: &Expr| {
         if let ExprKind::Var(id) = expr.kind
             && let Some(read) = read.get_mut(id.0 as usize)
@@ -197,10 +197,8 @@ fn parameters_read(kernel: &Kernel) -> Vec<String> {
     for routine in &kernel.routines {
         expressions(&routine.body, &mut visit);
     }
-    let vars = kernel.vars.iter().zip(read);
-    vars.filter(|(_, read)| *read)
-        .map(|(var, _)| var.name.clone())
-        .collect()
+    let integers = kernel.integers().filter(|(id, _)| read[id.0 as usize]);
+    integers.map(|(_, var)| var.name.clone()).collect()
 }
 
 impl KernelAnalysis {
@@ -415,6 +413,7 @@ impl Sampler<'_> {
                 covers: &sizes.covers,
                 probabilities: &sizes.probabilities,
                 contents: &sizes.contents,
+                extents: &[],
             });
             let counts = facts.counts.clone();
             let input = &self.analysis.input;

@@ -200,6 +200,7 @@ impl Measure<'_> {
             other_case: None,
             loop_depth: context.loop_depth,
             shared_array: draft.shared,
+            array_bytes: draft.extent,
             alias: draft.alias,
             first_use: None,
         };

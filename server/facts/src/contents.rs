@@ -156,10 +156,9 @@ impl Executor<'_> {
 
     /// True where an integer argument has a value that was not given.
     fn argument_assumed(&self) -> bool {
-        let mut parameters = self.kernel.vars.iter().take(self.kernel.params as usize);
-        parameters.any(|var| {
+        self.kernel.integers().any(|(_, var)| {
             let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
-            var.ty.is_int() && given.is_none_or(|(.., assumed)| *assumed)
+            given.is_none_or(|(.., assumed)| *assumed)
         })
     }
 

@@ -25,6 +25,7 @@ pub(crate) struct AccessDraft {
     pub(crate) context: usize,
     pub(crate) field: Option<StructField>,
     pub(crate) alias: Alias,
+    pub(crate) extent: Option<u64>,
     pub(crate) doubt: Option<Doubt>,
     /// The expression, and which of its pieces.
     pub(crate) origin: PartId,

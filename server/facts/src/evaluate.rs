@@ -1269,6 +1269,7 @@ impl Executor<'_> {
             field: Self::struct_field(place),
             // The other launch runs at its own time: with what it shares memory is not known.
             alias: Alias::Unknown,
+            extent: None,
             doubt: None,
             origin: None,
             piece: 0,
@@ -1282,6 +1283,7 @@ impl Executor<'_> {
             space,
             shared: None,
             alias: Alias::Unknown,
+            extent: None,
         });
         ArrayId(self.arrays.len() as u32 - 1)
     }
@@ -1302,11 +1304,22 @@ impl Executor<'_> {
             (Storage::Param(_), Type::Pointer(..)) => Alias::Parameter,
             _ => Alias::Own,
         };
+        let extent = match (var.storage, &var.ty) {
+            (Storage::Global, Type::Array(..)) => Some(var.ty.size()),
+            (Storage::Param(_), Type::Pointer(..)) => {
+                let mut given = self.request.extents.iter();
+                given
+                    .find(|(name, _)| *name == var.name)
+                    .map(|(_, bytes)| *bytes)
+            }
+            _ => None,
+        };
         self.arrays.push(Array {
             name: var.name.clone(),
             space,
             shared,
             alias,
+            extent: extent.filter(|bytes| *bytes > 0),
         });
         let array = ArrayId(self.arrays.len() as u32 - 1);
         self.arrays_by_var.insert(id, array);
@@ -1620,6 +1633,7 @@ impl Executor<'_> {
             space,
             shared,
             alias,
+            extent,
         } = self.arrays[array.0 as usize].clone();
         let class = match (space, op) {
             (_, Op::Atomic) => OpClass::Atomic,
@@ -1660,6 +1674,7 @@ impl Executor<'_> {
             context: self.context,
             field,
             alias,
+            extent,
             unseen: None,
             origin: self.origin(expression),
             piece: 0,

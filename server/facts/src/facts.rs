@@ -250,6 +250,8 @@ pub struct Access {
     pub loop_depth: u32,
     /// Index into [`SourceFacts::shared_arrays`] for shared accesses.
     pub shared_array: Option<usize>,
+    /// Bytes of the array, where its declaration or the launch says them.
+    pub array_bytes: Option<u64>,
     /// What else may reach the same memory.
     pub alias: Alias,
     /// Loads: where the value is first needed; `None` where it never is, or that was not followed.

@@ -60,6 +60,8 @@ pub struct Request<'a> {
     pub probabilities: &'a [(u32, f64)],
     /// What array parameters point to when the kernel begins, where that is known.
     pub contents: &'a [Contents],
+    /// Bytes of the memory that pointer parameters, and members of parameters, point to, by name, where that is known.
+    pub extents: &'a [(String, u64)],
 }
 
 /// The launch's own expression for its grid, read the other way round: along an axis there are

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use warplens_ir::Storage;
 use warplens_ir::{AssumptionKind, Type};
 use warplens_symbolic::{Arena, Id};
 
@@ -303,29 +304,26 @@ impl Executor<'_> {
             add(name, assumption.value.clone(), &source);
         }
         let mut aligned = false;
-        for var in self.kernel.vars.iter().take(self.kernel.params as usize) {
-            match var.ty {
-                Type::Int { .. } => {
-                    let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
-                    let (value, assumed) =
-                        given.map_or((DEFAULT_ARGUMENT, true), |(_, v, assumed)| (*v, *assumed));
-                    let covered = self
-                        .request
-                        .covers
-                        .iter()
-                        .any(|one| one.parameter == var.name);
-                    if assumed {
-                        let source = match given {
-                            Some(_) if covered => "launch-site",
-                            Some(_) => "config",
-                            None => "default",
-                        };
-                        let name = Assumed::Named(var.name.clone());
-                        add(name, value.to_string(), source);
-                    }
-                }
-                Type::Pointer(..) => aligned = true,
-                _ => {}
+        for var in &self.kernel.vars {
+            aligned |= matches!(
+                (&var.ty, var.storage),
+                (Type::Pointer(..), Storage::Param(_))
+            );
+        }
+        for (_, var) in self.kernel.integers() {
+            let given = self.arguments.iter().find(|(name, ..)| *name == var.name);
+            let (value, assumed) =
+                given.map_or((DEFAULT_ARGUMENT, true), |(_, v, assumed)| (*v, *assumed));
+            let mut covers = self.request.covers.iter();
+            let covered = covers.any(|one| one.parameter == var.name);
+            if assumed {
+                let source = match given {
+                    Some(_) if covered => "launch-site",
+                    Some(_) => "config",
+                    None => "default",
+                };
+                let name = Assumed::Named(var.name.clone());
+                add(name, value.to_string(), source);
             }
         }
         if aligned || !self.shared.is_empty() {

@@ -31,6 +31,8 @@ pub(crate) struct Array {
     /// Index into the facts' shared arrays.
     pub(crate) shared: Option<usize>,
     pub(crate) alias: Alias,
+    /// Bytes, where its declaration or the launch says them.
+    pub(crate) extent: Option<u64>,
 }
 
 /// A part of the kernel by its place: its address in memory, and those of the calls of routines that lead there.

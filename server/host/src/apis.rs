@@ -8,10 +8,11 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 use super::calls::Argument;
 use super::evaluate::name_of_function;
 use super::linked;
+use super::members::members;
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Record, Step, Value};
 use super::walk::{parts, text};
-use super::{Blocks, LaunchSite, Met};
+use super::{Blocks, LaunchSite, Member, Met};
 use warplens_hir::Source;
 use warplens_ir::Bound;
 use warplens_ir::Type;
@@ -203,6 +204,16 @@ impl Host<'_> {
         } else {
             Vec::new()
         };
+        let members: Vec<Member> = if beside {
+            Vec::new()
+        } else {
+            config
+                .arguments
+                .iter()
+                .enumerate()
+                .flat_map(members)
+                .collect()
+        };
         for kernel in kernels {
             self.sites.push(Met {
                 site: LaunchSite {
@@ -220,6 +231,7 @@ impl Host<'_> {
                     } else {
                         config.arguments.iter().map(integer).collect()
                     },
+                    members: members.clone(),
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
                     memory: memory.clone(),
@@ -725,7 +737,7 @@ fn follows(config: &Config) -> Option<[Blocks; 3]> {
     some.then_some(found)
 }
 
-fn integer(value: &Value) -> Option<i64> {
+pub(super) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Int(value, ..) => Some(*value),
         _ => None,

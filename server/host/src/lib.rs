@@ -16,6 +16,7 @@ mod evaluate;
 mod handles;
 mod index;
 mod linked;
+mod members;
 mod memory;
 mod objects;
 mod parameters;
@@ -68,6 +69,8 @@ pub struct LaunchSite {
     pub dynamic_shared_bytes: Option<u64>,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
+    /// Integers in arguments that are structures.
+    pub members: Vec<Member>,
     /// Template arguments by position.
     pub template_args: Vec<Option<Bound>>,
     /// Types of the arguments by position.
@@ -80,6 +83,17 @@ pub struct LaunchSite {
     pub count: Option<u64>,
     /// A run of the program makes it, with these values: how it was started, in words.
     pub of_run: Option<Arc<str>>,
+}
+
+/// An integer in an argument that is a structure passed by value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Position of the argument.
+    pub argument: usize,
+    /// Where in it: `shape.rows`, `strides[1]`.
+    pub path: String,
+    /// Its value.
+    pub value: i64,
 }
 
 /// The blocks of a launch along one axis.
@@ -134,6 +148,7 @@ impl LaunchSite {
             global: None,
             dynamic_shared_bytes: None,
             arguments: Vec::new(),
+            members: Vec::new(),
             template_args: Vec::new(),
             argument_types: Vec::new(),
             memory: Vec::new(),
@@ -170,6 +185,7 @@ impl LaunchSite {
             && self.global == other.global
             && self.dynamic_shared_bytes == other.dynamic_shared_bytes
             && self.arguments == other.arguments
+            && self.members == other.members
             && self.template_args == other.template_args
             && self.argument_types == other.argument_types
     }
@@ -298,6 +314,10 @@ fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
             less.dynamic_shared_bytes.as_ref(),
         )
         && values(&more.arguments, &less.arguments)
+        && less
+            .members
+            .iter()
+            .all(|member| more.members.contains(member))
         && values(&more.template_args, &less.template_args)
         && values(&more.argument_types, &less.argument_types)
 }

@@ -310,6 +310,20 @@ pub struct Kernel {
     pub calls: Vec<MachineCall>,
 }
 
+impl Kernel {
+    /// The integers that the launch gives: parameters, and members of those that are structures passed by value.
+    pub fn integers(&self) -> impl Iterator<Item = (VarId, &Var)> {
+        let vars = self.vars.iter().enumerate();
+        vars.filter(|(_, var)| {
+            matches!(
+                (&var.ty, var.storage),
+                (Type::Int { .. }, Storage::Param(_))
+            )
+        })
+        .map(|(at, var)| (VarId(at as u32), var))
+    }
+}
+
 /// A call that no compiler puts the body in place of: the source says so.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MachineCall {

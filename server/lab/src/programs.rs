@@ -205,9 +205,10 @@ fn of_row(row: &Row, results: &[Value]) -> Found {
     };
     let assumed = best["assumptions"].as_array();
     let assumed = assumed.into_iter().flatten().any(|assumption| {
-        let source = assumption["source"].as_str().unwrap_or_default();
         let symbol = assumption["symbol"].as_str().unwrap_or_default();
-        source != "alignment" && symbol.chars().all(|c| c.is_alphanumeric() || c == '_')
+        let other = matches!(symbol, "alignment" | "probability" | "block" | "grid");
+        // `trips(…)` and the like are no parameters.
+        !other && !symbol.contains('(')
     });
     let shapes: Vec<String> = of_kernel()
         .take(4)

@@ -57,10 +57,27 @@ pub fn binding(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `NAME=VALUE` for a scalar parameter. A value with a fraction is taken too: it is `None`, because no
+/// True for a member of a structure that is passed by value: `shape.rows`, `params.strides[1]`.
+fn is_member(name: &str) -> bool {
+    let mut parts = name.split('.');
+    parts.all(|part| {
+        let (field, index) = match part.split_once('[') {
+            Some((field, index)) => (field, index.strip_suffix(']').unwrap_or("?")),
+            None => (part, "0"),
+        };
+        is_name(field) && index.bytes().all(|digit| digit.is_ascii_digit())
+    })
+}
+
+/// `NAME=VALUE` for a scalar parameter, or a member of one that is a structure. A value with a fraction is taken too: it is `None`, because no
 /// address and no trip count depends on it.
 pub fn argument(text: &str) -> Result<(String, Option<i64>), String> {
-    let (name, value) = binding(text)?;
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) if is_member(name.trim()) => {
+            (name.trim().to_owned(), value.trim().to_owned())
+        }
+        _ => binding(text)?,
+    };
     let number = scalar(&value).ok_or_else(|| format!("\"{value}\" is not a number"))?;
     Ok((name, number))
 }

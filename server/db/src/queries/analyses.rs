@@ -19,7 +19,7 @@ use crate::compilers::CompilerWord;
 use crate::counting::Counting;
 use crate::estimates::Shown;
 use crate::launch::Given;
-use crate::lowered::{Lowered, arrays};
+use crate::lowered::{Lowered, arrays, scalars};
 use crate::memo::hash;
 use crate::queries::facts::{FactsQuestion, figures};
 use crate::queries::findings::FindingsQuestion;
@@ -142,6 +142,7 @@ impl Engine {
             ),
             sizes,
             arrays: arrays(kernel),
+            scalars: scalars(kernel),
             fingerprint: lowered.fingerprint,
             facts,
             input,

@@ -54,6 +54,7 @@ impl<'a> FactsQuestion<'a> {
             &resolved.launch,
             &resolved.arguments,
             &resolved.covers,
+            &resolved.array_bytes,
             &sizes.taken(),
             &of_lines,
             &contents,
@@ -81,6 +82,7 @@ impl<'a> FactsQuestion<'a> {
             covers: if same { &self.resolved.covers } else { &[] },
             probabilities: &self.probabilities,
             contents: &self.contents,
+            extents: &self.resolved.array_bytes,
         });
         self.sizes.assumed(&mut facts.assumptions);
         facts

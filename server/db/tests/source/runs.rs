@@ -193,3 +193,35 @@ fn programs_that_never_end_or_make_no_sense_are_bounded() {
     let file = analyse(&[("main.cu", &program(counted))], Some(""));
     assert_eq!(launches(&file), [(4, 64, Some(3), Some(1))]);
 }
+
+#[test]
+fn members_of_a_structure_that_a_function_fills_are_arguments() {
+    let text = "#include <cstdlib>\n\
+        struct Shape { int rows; int pitch[2]; float scale; };\n\
+        __device__ int rows(Shape s) { return s.rows; }\n\
+        __global__ void scale(float *out, const float *in, Shape s) {\n\
+        \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+        \x20 for (int r = 0; r < rows(s); ++r) out[r * s.pitch[0] + i] = in[r * s.pitch[1] + i] * s.scale; }\n\
+        void fill(Shape &s, int n) { s.rows = n; s.pitch[0] = 640; s.pitch[1] = 640 + 8; s.scale = 2; }\n\
+        int main(int argc, char **argv) { Shape s; float *a, *b; fill(s, atoi(argv[1]));\n\
+        \x20 scale<<<10, 64>>>(a, b, s); }\n";
+    let file = analyse(&[("main.cu", text)], Some("12"));
+    let kernel = &file.kernels[0].analysis;
+    assert_eq!(kernel.unknown_sizes(), [""; 0]);
+    let requests = |text: &str| {
+        let access = kernel
+            .facts
+            .accesses
+            .iter()
+            .find(|access| access.text == text);
+        let access = access.expect("the access");
+        (access.requests, access.certainty)
+    };
+    // 12 rows by 20 warps.
+    let exact = warplens_facts::facts::Certainty::Exact;
+    assert_eq!(requests("in[r * s.pitch[1] + i]"), (Some(240.0), exact));
+    assert_eq!(requests("out[r * s.pitch[0] + i]"), (Some(240.0), exact));
+    // What nothing gives is a size without a value, by its own name.
+    let file = analyse(&[("main.cu", text)], None);
+    assert_eq!(file.kernels[0].analysis.unknown_sizes(), ["s.rows"]);
+}

@@ -867,6 +867,9 @@ impl Lowering<'_> {
                 (result, index)
             };
             result = element(base, index, site);
+            if let Some(leaf) = self.part(&result) {
+                result = self.var(leaf, site);
+            }
         }
         match cast {
             Some((ty, _)) => self.cast(result, ty, site),

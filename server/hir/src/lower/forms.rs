@@ -181,6 +181,39 @@ pub(super) fn writes(node: Node, name: &str, source: Source) -> bool {
         .any(|child| writes(child, name, source))
 }
 
+/// True where each mention of a name is of a field of it that is read: not written, called, or pointed to.
+pub(super) fn only_reads_members(node: Node, name: &str, source: Source) -> bool {
+    if node.kind() == Kind::Identifier && text_of(node, source) == name {
+        let mut at = node;
+        let mut fields = 0;
+        while let Some(parent) = at.parent() {
+            let object = parent
+                .field(Field::Argument)
+                .is_some_and(|object| object.byte_range() == at.byte_range());
+            match parent.kind() {
+                Kind::FieldExpression if object => fields += 1,
+                Kind::SubscriptExpression if object => {}
+                Kind::AssignmentExpression => {
+                    let left = parent.field(Field::Left);
+                    return fields > 0
+                        && left.is_none_or(|left| left.byte_range() != at.byte_range());
+                }
+                Kind::UpdateExpression | Kind::PointerExpression => return false,
+                Kind::CallExpression => {
+                    let callee = parent.field(Field::Function);
+                    return fields > 0
+                        && callee.is_none_or(|callee| callee.byte_range() != at.byte_range());
+                }
+                _ => return fields > 0,
+            }
+            at = parent;
+        }
+        return false;
+    }
+    node.named_children()
+        .all(|child| only_reads_members(child, name, source))
+}
+
 /// True where a function's body names the function with something behind it that may be a call.
 pub(super) fn calls_itself(function: Node, source: Source) -> bool {
     let name = function_declarator(function)

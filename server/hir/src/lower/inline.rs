@@ -665,6 +665,14 @@ impl Lowering<'_> {
             self.bind(&declared.name, Named::Alias(Box::new(pointer)));
             return;
         }
+        // A copy of what the launch gives that is only read is that.
+        if argument.ty == ty
+            && self.is_given_whole(&argument)
+            && Self::only_reads_members(&declared.name, param, source)
+        {
+            self.bind(&declared.name, Named::Alias(Box::new(argument)));
+            return;
+        }
         let volatile = super::forms::has_word(param, source, "volatile");
         let number = self.unevaluated > 0 && matches!(argument.kind, ExprKind::Int(_));
         if (number || by_name && is_pure(&argument) && !volatile)
@@ -693,22 +701,16 @@ impl Lowering<'_> {
         }
     }
 
+    /// True where the function that a parameter belongs to reads fields of it and does nothing else with it.
+    fn only_reads_members(name: &str, param: Node, source: Source) -> bool {
+        let constant = super::forms::has_word(param, source, "const");
+        let body = body_around(param);
+        body.is_some_and(|body| constant || super::forms::only_reads_members(body, name, source))
+    }
+
     /// True where the function that a parameter belongs to may give the parameter another value.
     fn is_assigned(name: &str, param: Node, source: Source) -> bool {
-        let mut at = param;
-        while let Some(parent) = at.parent() {
-            at = parent;
-            if matches!(
-                at.kind(),
-                Kind::FunctionDefinition | Kind::LambdaExpression | Kind::BlockLiteral
-            ) {
-                break;
-            }
-        }
-        let Some(body) = at.field(Field::Body) else {
-            return true;
-        };
-        writes(body, name, source)
+        body_around(param).is_none_or(|body| writes(body, name, source))
     }
 
     /// `: field(value), …` of a constructor.
@@ -1075,4 +1077,19 @@ fn returns(statements: &[Stmt]) -> bool {
     statements
         .last()
         .is_some_and(|last| matches!(last.kind, StmtKind::Return(_)) || last.ends_with(returns))
+}
+
+/// The body of the function that a parameter belongs to.
+fn body_around(param: Node) -> Option<Node> {
+    let mut at = param;
+    while let Some(parent) = at.parent() {
+        at = parent;
+        if matches!(
+            at.kind(),
+            Kind::FunctionDefinition | Kind::LambdaExpression | Kind::BlockLiteral
+        ) {
+            break;
+        }
+    }
+    at.field(Field::Body)
 }

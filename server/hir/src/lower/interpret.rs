@@ -125,7 +125,10 @@ impl Lowering<'_> {
         let leaves = self.split.get(&result)?;
         let mut fields = Vec::with_capacity(structure.fields.len());
         for field in &structure.fields {
-            let (_, leaf) = leaves.iter().find(|(offset, _)| *offset == field.offset)?;
+            let (_, leaf) = leaves
+                .scalars()
+                .iter()
+                .find(|(offset, _)| *offset == field.offset)?;
             let value = *run.values.get(&(*leaf, 0))?;
             if !field.ty.is_int() {
                 return None;

@@ -251,6 +251,7 @@ impl Lowering<'_> {
         }
         let body = self.block(body_node, source);
         self.mark_escapes(&body);
+        self.drop_unread_members(&body);
         let head = item.range.start..body_node.start_byte();
         let [max_threads, min_blocks] = self.attribute("launch_bounds", &head, source);
         let [max_registers] = self.attribute("maxnreg", &head, source);

@@ -172,7 +172,7 @@ pub struct Lowering<'u> {
     /// By function, line, column, caller and the hash of the text.
     callee_index: FxHashMap<(u64, u32, u32, u32, u64), u32>,
     /// Local structures whose fields are variables of their own.
-    split: BTreeMap<VarId, Vec<(u64, VarId)>>,
+    split: BTreeMap<VarId, split::Leaves>,
     /// Class templates instantiated so far.
     instances: FxHashMap<String, Type>,
     /// Types declared on the way, for the unit.

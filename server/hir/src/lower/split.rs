@@ -1,38 +1,66 @@
-//! Local structures whose fields are followed as variables of their own.
+//! Structures whose fields are followed as variables of their own.
 //!
 //! A structure with integers or pointers in it often holds what an index is made of (`int2 at`, a view with a
-//! pointer and a stride). Its fields become variables, so that the analysis need not know of structures.
+//! pointer and a stride). Its fields become variables, so that the analysis need not know of structures. A structure that
+//! the kernel is given by value never changes as a whole: what of it is no scalar (unions, long arrays) may stay as it is.
+
+use std::ops::Range;
 
 use std::sync::Arc;
 
 use super::Lowering;
-use warplens_ir::{Expr, ExprKind, Opaque, Storage, VarId};
-use warplens_ir::{Function, Site, Type};
+use super::constants::constant;
+use warplens_ir::{
+    Expr, ExprKind, Function, Opaque, Site, Stmt, Storage, Type, VarId, expressions,
+};
 
-/// Structures with more scalars than this stay whole.
+/// Local structures with more scalars than this stay whole.
 const MOST_FIELDS: usize = 32;
+
+/// What of a parameter is beyond this many scalars stays as it is: parameters of attention kernels have a hundred.
+const MOST_MEMBERS: usize = 256;
+
+/// Longer arrays in a parameter stay as they are.
+const LONGEST_ARRAY: u64 = 16;
+
+/// A structure as variables of their own.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Leaves {
+    /// Offset within the structure, variable.
+    scalars: Vec<(u64, VarId)>,
+    /// Bytes that no variable stands for.
+    rest: Vec<Range<u64>>,
+}
+
+impl Leaves {
+    pub(super) fn scalars(&self) -> &[(u64, VarId)] {
+        &self.scalars
+    }
+}
 
 impl Lowering<'_> {
     /// Makes the fields of a variable variables of their own, where that helps.
     pub(super) fn split_variable(&mut self, id: VarId) {
         let var = &self.vars[id.0 as usize];
         let (name, ty, storage, site) = (var.name.clone(), var.ty.clone(), var.storage, var.site);
-        let Some(fields) = worth_splitting(&ty) else {
-            return;
-        };
-        let storage = match storage {
-            Storage::Param(at) => Storage::Param(at),
-            Storage::Local => Storage::Local,
+        let (most, whole) = match storage {
+            Storage::Param(_) => (MOST_MEMBERS, false),
+            Storage::Local => (MOST_FIELDS, true),
             _ => return,
         };
-        let leaves = fields
+        let Some(fields) = Fields::of(&ty, most, whole) else {
+            return;
+        };
+        let scalars = fields
+            .scalars
             .into_iter()
             .map(|(offset, path, ty)| {
                 let leaf = self.fresh(&format!("{name}.{path}"), ty, storage, site);
                 (offset, leaf)
             })
             .collect();
-        self.split.insert(id, leaves);
+        let rest = fields.rest;
+        self.split.insert(id, Leaves { scalars, rest });
     }
 
     /// The variable behind a field of a split variable.
@@ -45,9 +73,15 @@ impl Lowering<'_> {
                     offset += by;
                     at = base;
                 }
+                ExprKind::Index(base, index) if matches!(base.ty, Type::Array(..)) => {
+                    let index = u64::try_from(constant(index)?).ok()?;
+                    offset += index.checked_mul(at.ty.size())?;
+                    at = base;
+                }
                 ExprKind::Var(id) => {
                     let leaves = self.split.get(id)?;
                     return leaves
+                        .scalars
                         .iter()
                         .find(|(of, leaf)| {
                             *of == offset && self.vars[leaf.0 as usize].ty == whole.ty
@@ -70,15 +104,27 @@ impl Lowering<'_> {
         let ExprKind::Var(id) = &at.kind else {
             return None;
         };
-        let size = whole.ty.size();
-        let leaves: Vec<_> = self
-            .split
-            .get(id)?
+        let bytes = offset..offset + whole.ty.size();
+        let split = self.split.get(id)?;
+        let apart = |rest: &Range<u64>| rest.end <= bytes.start || bytes.end <= rest.start;
+        if !split.rest.iter().all(apart) {
+            return None;
+        }
+        let leaves: Vec<_> = split
+            .scalars
             .iter()
-            .filter(|(of, _)| (offset..offset + size).contains(of))
+            .filter(|(of, _)| bytes.contains(of))
             .map(|&(of, leaf)| (of - offset, leaf))
             .collect();
         (!leaves.is_empty()).then_some(leaves)
+    }
+
+    /// True for a structure that the launch gives, or a part of one.
+    pub(super) fn is_given_whole(&self, place: &Expr) -> bool {
+        root(place).is_some_and(|id| {
+            let var = &self.vars[id.0 as usize];
+            matches!(var.storage, Storage::Param(_)) && self.split.contains_key(&id)
+        })
     }
 
     /// `target = value`.
@@ -90,6 +136,12 @@ impl Lowering<'_> {
         match self.split_assignment(&target, value) {
             Ok(assigned) => assigned,
             Err(value) => {
+                // What is not split as a whole is written as a whole: its fields are not known any more.
+                if let Some(root) = root(&target)
+                    && self.split.contains_key(&root)
+                {
+                    self.escape(root);
+                }
                 let value = self.gathered(value);
                 let ty = target.ty.clone();
                 Expr {
@@ -217,8 +269,33 @@ impl Lowering<'_> {
     pub(super) fn escape(&mut self, id: VarId) {
         self.vars[id.0 as usize].escapes = true;
         if let Some(leaves) = self.split.get(&id) {
-            for (_, leaf) in leaves.clone() {
+            for (_, leaf) in &leaves.scalars {
                 self.vars[leaf.0 as usize].escapes = true;
+            }
+        }
+    }
+
+    /// Members of parameters that nothing reads are none of what the launch gives.
+    pub(super) fn drop_unread_members(&mut self, body: &[Stmt]) {
+        if self.split.is_empty() {
+            return;
+        }
+        let mut read = vec![false; self.vars.len()];
+        let mut visit = |expr: &Expr| {
+            if let ExprKind::Var(id) = expr.kind
+                && let Some(read) = read.get_mut(id.0 as usize)
+            {
+                *read = true;
+            }
+        };
+        expressions(body, &mut visit);
+        for routine in &self.routines {
+            expressions(&routine.body, &mut visit);
+        }
+        for (_, leaf) in self.split.values().flat_map(|leaves| &leaves.scalars) {
+            let var = &mut self.vars[leaf.0 as usize];
+            if !read[leaf.0 as usize] && matches!(var.storage, Storage::Param(_)) {
+                var.storage = Storage::Local;
             }
         }
     }
@@ -256,62 +333,90 @@ fn flatten(parts: &[Expr], out: &mut Vec<Expr>) {
     }
 }
 
-/// The scalars of a structure with an integer or a pointer among them: offset, path, type.
-fn worth_splitting(ty: &Type) -> Option<Vec<(u64, String, Type)>> {
-    if !matches!(ty, Type::Struct(_) | Type::Vector(..)) {
-        return None;
-    }
-    let mut found = Vec::new();
-    if !scalars(ty, 0, "", &mut found) || found.len() > MOST_FIELDS {
-        return None;
-    }
-    found
-        .iter()
-        .any(|(_, _, ty)| matches!(ty, Type::Int { .. } | Type::Pointer(..)))
-        .then_some(found)
+/// The scalars of a structure with an integer or a pointer among them.
+#[derive(Default)]
+struct Fields {
+    /// Offset, path, type.
+    scalars: Vec<(u64, String, Type)>,
+    /// Bytes of what is no scalar.
+    rest: Vec<Range<u64>>,
 }
 
-fn scalars(ty: &Type, offset: u64, path: &str, out: &mut Vec<(u64, String, Type)>) -> bool {
-    let join = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}.{name}")
+impl Fields {
+    /// `None` where nothing is won; where it has to be split `whole`, also where some of it is no scalar.
+    fn of(ty: &Type, most: usize, whole: bool) -> Option<Fields> {
+        if !matches!(ty, Type::Struct(_) | Type::Vector(..)) {
+            return None;
         }
-    };
-    match ty {
-        Type::Struct(structure) => {
-            if structure.fields.is_empty() || out.len() > MOST_FIELDS {
-                return false;
+        let mut found = Fields::default();
+        found.add(ty, 0, "", most, whole);
+        let index =
+            |(_, _, ty): &(u64, String, Type)| matches!(ty, Type::Int { .. } | Type::Pointer(..));
+        let worth = found.scalars.iter().any(index) && !(whole && !found.rest.is_empty());
+        worth.then_some(found)
+    }
+
+    fn add(&mut self, ty: &Type, offset: u64, path: &str, most: usize, whole: bool) {
+        let join = |name: &str| {
+            if path.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{path}.{name}")
             }
-            // Fields that share bytes (unions) are not followed.
-            for (at, field) in structure.fields.iter().enumerate() {
-                let overlaps = structure.fields[..at].iter().any(|other| {
-                    other.offset < field.offset + field.ty.size().max(1)
-                        && field.offset < other.offset + other.ty.size().max(1)
-                });
-                if overlaps || !scalars(&field.ty, offset + field.offset, &join(&field.name), out) {
-                    return false;
+        };
+        let bytes = offset..offset + ty.size().max(1);
+        if self.scalars.len() >= most || whole && !self.rest.is_empty() {
+            self.rest.push(bytes);
+            return;
+        }
+        match ty {
+            Type::Struct(structure) if !structure.fields.is_empty() => {
+                // Fields that share bytes (unions) are not followed.
+                for (at, field) in structure.fields.iter().enumerate() {
+                    let overlaps = structure.fields.iter().enumerate().any(|(of, other)| {
+                        of != at
+                            && other.offset < field.offset + field.ty.size().max(1)
+                            && field.offset < other.offset + other.ty.size().max(1)
+                    });
+                    let start = offset + field.offset;
+                    if overlaps {
+                        self.rest.push(start..start + field.ty.size().max(1));
+                    } else {
+                        self.add(&field.ty, start, &join(&field.name), most, whole);
+                    }
                 }
             }
-            true
-        }
-        Type::Vector(element, lanes) if element.is_int() => {
-            for lane in 0..*lanes {
-                let name = ["x", "y", "z", "w"]
-                    .get(lane as usize)
-                    .map_or_else(|| format!("s{lane:x}"), |name| (*name).to_owned());
-                let at = offset + u64::from(lane) * element.size();
-                out.push((at, join(&name), (**element).clone()));
+            Type::Vector(element, lanes) if element.is_int() => {
+                for lane in 0..*lanes {
+                    let name = ["x", "y", "z", "w"]
+                        .get(lane as usize)
+                        .map_or_else(|| format!("s{lane:x}"), |name| (*name).to_owned());
+                    let at = offset + u64::from(lane) * element.size();
+                    self.scalars.push((at, join(&name), (**element).clone()));
+                }
             }
-            true
+            Type::Array(element, Some(extent)) if !whole && *extent <= LONGEST_ARRAY => {
+                for at in 0..*extent {
+                    let start = offset + at * element.size();
+                    self.add(element, start, &format!("{path}[{at}]"), most, whole);
+                }
+            }
+            Type::Struct(_) | Type::Array(..) | Type::Unknown(_) | Type::Void => {
+                self.rest.push(bytes)
+            }
+            Type::Callable(_) | Type::Library(_) => {}
+            ty => self.scalars.push((offset, path.to_owned(), ty.clone())),
         }
-        Type::Array(..) | Type::Unknown(_) | Type::Void => false,
-        Type::Callable(_) | Type::Library(_) => true,
-        ty => {
-            out.push((offset, path.to_owned(), ty.clone()));
-            true
-        }
+    }
+}
+
+/// The variable that a place is, or is a part of.
+fn root(place: &Expr) -> Option<VarId> {
+    match &place.kind {
+        ExprKind::Var(id) => Some(*id),
+        ExprKind::Field(base, _) => root(base),
+        ExprKind::Index(base, _) if matches!(base.ty, Type::Array(..)) => root(base),
+        _ => None,
     }
 }
 

@@ -38,6 +38,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         other_case: None,
         loop_depth: 0,
         shared_array: None,
+        array_bytes: None,
         alias: Alias::Unknown,
         first_use: None,
     }

@@ -72,6 +72,8 @@ pub struct ExecutedAccess {
     pub linear_in_blocks: Option<LinearAddress>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,
+    /// Bytes of the array, where they are known.
+    pub array_bytes: Option<u64>,
     /// What else may reach the same memory.
     pub alias: Alias,
     /// Distinct transaction units touched.
@@ -125,6 +127,7 @@ impl ExecutedAccess {
             linear: access.linear.clone(),
             linear_in_blocks: access.linear_in_blocks.clone(),
             field: access.field.clone(),
+            array_bytes: access.array_bytes,
             alias: access.alias,
             transactions_per_request: access.transactions_per_request,
             ideal_transactions_per_request: access.ideal_transactions_per_request,

@@ -238,6 +238,7 @@ impl DynamicCounts<'_> {
             linear: None,
             linear_in_blocks: None,
             field: None,
+            array_bytes: None,
             alias: Alias::Own,
             transactions_per_request: None,
             ideal_transactions_per_request: None,

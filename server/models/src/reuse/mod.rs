@@ -5,8 +5,10 @@
 //! ([`footprint`]). The distinct bytes of a block are what L2 must deliver to its SM, as far as L1 holds what its
 //! resident warps have live. DRAM must deliver the distinct bytes of the blocks that run together, as far as L2
 //! holds what all of them have live; and blocks are begun along x, then y, then z, so that what a row of blocks shares
-//! with the row before is still there where L2 holds what was touched in between. An index that cannot be read so is
-//! taken to have no reuse: an upper bound. A thread's own memory is what all resident threads have of it.
+//! with the row before is still there where L2 holds what was touched in between. What is small enough for L1 is
+//! fetched once by each SM. No array has more distinct bytes than it is long, where its length is known: an index that
+//! cannot be read so touches those of its array at any place, or has no reuse where the length is not known, an upper
+//! bound. A thread's own memory is what all resident threads have of it.
 
 mod footprint;
 mod index;
@@ -47,6 +49,8 @@ struct Setting<'a> {
     /// How much of what resident warps have live each of them holds.
     held_l1: f64,
     held_l2: f64,
+    /// Bytes that the resident blocks of an SM have live.
+    live: f64,
 }
 
 /// The traffic of each access; `executions` are the requests of each over the launch.
@@ -73,16 +77,19 @@ pub(crate) fn traffic(
         l2: l2 as f64,
         held_l1: 1.0,
         held_l2: 1.0,
+        live: 0.0,
     };
     own(&mut all, input, &setting);
 
-    let groups = groups(input, executions, &setting);
+    let mut groups = groups(input, executions, &setting);
+    groups.extend(scattered(input, requests, executions, &setting));
+    let groups = groups;
     let together = Windows::new(&setting);
     // What is live: what one iteration of the loops touches, and of what cannot be read a request of each warp.
     let unread: f64 = accesses
         .iter()
         .enumerate()
-        .filter(|(_, access)| off_chip(access) && access.op == Op::Load)
+        .filter(|(_, access)| by_place(access) && access.op == Op::Load)
         .filter(|(number, _)| !groups.iter().any(|group| group.members.contains(number)))
         .map(|(number, _)| requests[number].moved_bytes)
         .sum();
@@ -91,17 +98,15 @@ pub(crate) fn traffic(
         let loads = groups.iter().filter(|group| group.load);
         loads.map(|group| group.live.bytes(blocks)).sum()
     };
-    setting.held_l1 = held(
-        live([1.0; 3]) * residency.caching_blocks + unread,
-        setting.l1,
-    );
+    setting.live = live([1.0; 3]) * residency.caching_blocks + unread;
+    setting.held_l1 = held(setting.live, setting.l1);
     setting.held_l2 = held(
         live(together.wave) + unread * residency.active_sms,
         setting.l2,
     );
     let setting = setting;
     let touched = |extent: [f64; 3]| -> f64 {
-        let each = groups.iter().map(|group| group.footprint.bytes(extent));
+        let each = groups.iter().map(|group| group.touched.bytes(extent));
         each.sum()
     };
     let kept = Kept {
@@ -208,12 +213,16 @@ fn turns(flow: &[Node], around: &mut Vec<f64>, found: &mut [Vec<f64>]) {
 
 fn off_chip(access: &ExecutedAccess) -> bool {
     matches!(access.space, Space::Global | Space::Texture)
-        && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
+}
+
+/// Where it goes follows from coordinates, counters and parameters.
+fn by_place(access: &ExecutedAccess) -> bool {
+    off_chip(access) && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
 }
 
 /// Accesses that may touch the same bytes and share their fate in the caches.
 fn alike(one: &ExecutedAccess, other: &ExecutedAccess) -> bool {
-    off_chip(other)
+    by_place(other)
         && one.object == other.object
         && one.space == other.space
         && one.linear.is_some() == other.linear.is_some()
@@ -221,13 +230,51 @@ fn alike(one: &ExecutedAccess, other: &ExecutedAccess) -> bool {
         && one.field.as_ref().map(|f| f.size) == other.field.as_ref().map(|f| f.size)
 }
 
-/// Accesses of one array whose indices differ by constants.
+/// Accesses of one array that share their fate in the caches: their indices differ by constants, or go anywhere.
 struct Group {
     members: Vec<usize>,
     load: bool,
-    footprint: Footprint,
+    touched: Touched,
     /// The same of one iteration of the loops around it.
-    live: Footprint,
+    live: Touched,
+}
+
+/// The distinct bytes that blocks touch: of an array whose length is known, at most that.
+struct Touched {
+    places: Places,
+    most: f64,
+}
+
+enum Places {
+    Along(Footprint),
+    /// Any: so many bytes are moved for a block.
+    Any(f64),
+}
+
+impl Touched {
+    fn new(places: Places, access: &ExecutedAccess) -> Touched {
+        let most = access
+            .array_bytes
+            .map_or(f64::INFINITY, |bytes| bytes as f64);
+        Touched { places, most }
+    }
+
+    /// With this many blocks along each dimension.
+    fn bytes(&self, blocks: [f64; 3]) -> f64 {
+        let bytes = match &self.places {
+            Places::Along(footprint) => footprint.bytes(blocks),
+            Places::Any(each) => each * blocks.iter().product::<f64>(),
+        };
+        bytes.min(self.most)
+    }
+
+    /// In the sectors that hold them.
+    fn sectors(&self, blocks: [f64; 3]) -> f64 {
+        match &self.places {
+            Places::Along(footprint) => footprint.sectors(blocks),
+            Places::Any(_) => self.bytes(blocks),
+        }
+    }
 }
 
 fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Group> {
@@ -235,7 +282,7 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
     let indices: Vec<Option<(Polynomial, f64)>> = accesses
         .iter()
         .map(|access| {
-            off_chip(access)
+            by_place(access)
                 .then(|| index_of(access, setting.launch))
                 .flatten()
         })
@@ -279,14 +326,55 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
         // Bytes are counted as they are, elements are as big as what is moved of each.
         let scale = if *bytes > 1.0 { element } else { 1.0 };
         let size = (scale, element);
+        let along = |footprint| Touched::new(Places::Along(footprint), access);
         groups.push(Group {
             load: access.op == Op::Load,
-            footprint: Footprint::new(index, &shifts, &extents, size, unit),
-            live: Footprint::new(index, &shifts, &extents.once(), size, unit),
+            touched: along(Footprint::new(index, &shifts, &extents, size, unit)),
+            live: along(Footprint::new(index, &shifts, &extents.once(), size, unit)),
             members,
         });
     }
     groups
+}
+
+/// Accesses that go anywhere in an array whose length is known: the loads of an array, and the rest.
+fn scattered(
+    input: &ModelInput,
+    requests: &[Request],
+    executions: &[f64],
+    setting: &Setting,
+) -> Vec<Group> {
+    let mut groups: Vec<(&ExecutedAccess, Vec<usize>)> = Vec::new();
+    for (number, access) in input.accesses.iter().enumerate() {
+        let unread = !by_place(access) || index_of(access, setting.launch).is_none();
+        if !off_chip(access) || access.array_bytes.is_none() || !unread {
+            continue;
+        }
+        let same = |(first, _): &&mut (&ExecutedAccess, Vec<usize>)| {
+            first.object == access.object && (first.op == Op::Load) == (access.op == Op::Load)
+        };
+        match groups.iter_mut().find(same) {
+            Some((_, members)) => members.push(number),
+            None => groups.push((access, vec![number])),
+        }
+    }
+    let groups = groups.into_iter().map(|(access, members)| {
+        let moved = |times: &dyn Fn(usize) -> f64| -> f64 {
+            let each = members.iter();
+            each.map(|&member| requests[member].moved_bytes * times(member))
+                .sum()
+        };
+        let blocks = setting.residency.blocks.max(1.0);
+        let of_block = moved(&|member| executions[member] / blocks);
+        let at_once = moved(&|_| setting.residency.warps_per_block);
+        Group {
+            load: access.op == Op::Load,
+            touched: Touched::new(Places::Any(of_block), access),
+            live: Touched::new(Places::Any(at_once.min(of_block)), access),
+            members,
+        }
+    });
+    groups.collect()
 }
 
 /// Blocks that are looked at together.
@@ -338,10 +426,15 @@ impl Group {
         if moved <= 0.0 {
             return;
         }
-        let whole = self.footprint.bytes(windows.grid);
+        let whole = self.touched.bytes(windows.grid);
         // What leaves L2 for the SMs: each block's distinct bytes, where L1 keeps what is live.
         let l2 = if self.load {
-            let least = self.footprint.sectors([1.0; 3]) * setting.residency.blocks;
+            let each_block = self.touched.sectors([1.0; 3]) * setting.residency.blocks;
+            let least = if whole + setting.live <= setting.l1 {
+                each_block.min(whole * setting.residency.active_sms.max(1.0))
+            } else {
+                each_block
+            };
             let missed = (moved - least).max(0.0) * (1.0 - setting.held_l1);
             (least + missed).min(moved)
         } else {
@@ -375,12 +468,12 @@ impl Group {
         if kept.row {
             let planes = grid[2] / row[2].max(1.0);
             let plane = [grid[0], grid[1], row[2]];
-            return self.footprint.bytes(plane) * planes.max(1.0);
+            return self.touched.bytes(plane) * planes.max(1.0);
         }
         let along = if kept.wave {
-            self.footprint.bytes(*row)
+            self.touched.bytes(*row)
         } else {
-            self.footprint.bytes(*wave) * count(row, wave)
+            self.touched.bytes(*wave) * count(row, wave)
         };
         along * count(grid, row)
     }

@@ -182,7 +182,7 @@ impl Estimate {
             input::read(&self.file).map_err(|unreadable| anyhow!(unreadable.line(&self.file)))?;
         let project = input::project(std::slice::from_ref(&self.file));
         let engine = Engine::with_project(profiles, project);
-        self.refuse_unknown_kernels(&engine, &source, &config.settings)?;
+        self.refuse_unknown_names(&engine, &source, &config.settings)?;
         if let Some(compiler) = &self.compiler {
             overrides.said =
                 compiler::reports(compiler, &engine, &self.file, &config.settings, &gpus);
@@ -234,13 +234,14 @@ impl Estimate {
             .map_err(|error| anyhow!("{}: cannot write the graph: {error}", out.display()))
     }
 
-    fn refuse_unknown_kernels(
+    /// A kernel or a parameter that the file does not have is a mistyped one.
+    fn refuse_unknown_names(
         &self,
         engine: &Engine,
         source: &input::Source,
         settings: &Settings,
     ) -> anyhow::Result<()> {
-        if self.kernel.is_empty() {
+        if self.kernel.is_empty() && self.arg.is_empty() {
             return Ok(());
         }
         let (overrides, cancel) = (Overrides::default(), Cancel::default());
@@ -265,6 +266,34 @@ impl Estimate {
                 "kernel",
                 name,
                 names.iter().copied(),
+                &look
+            ));
+        }
+        let wanted =
+            |kernel: &str| self.kernel.is_empty() || self.kernel.iter().any(|of| of == kernel);
+        let kernels = all.iter().flat_map(|all| &all.kernels);
+        let mut scalars: Vec<&str> = kernels
+            .filter(|kernel| wanted(&kernel.analysis.facts.name))
+            .flat_map(|kernel| &kernel.analysis.scalars)
+            .map(String::as_str)
+            .collect();
+        scalars.sort_unstable();
+        scalars.dedup();
+        let known = |name: &str| {
+            // A member that the kernel does not read changes nothing.
+            let of = name.split(['.', '[']).next().unwrap_or(name);
+            scalars.contains(&name) || of != name && scalars.contains(&of)
+        };
+        if let Some((name, _)) = self.arg.iter().find(|(name, _)| !known(name)) {
+            let look = if scalars.is_empty() {
+                "there are no scalar parameters".to_owned()
+            } else {
+                format!("scalar parameters: {}", scalars.join(", "))
+            };
+            bail!(suggest::unknown(
+                "parameter",
+                name,
+                scalars.iter().copied(),
                 &look
             ));
         }

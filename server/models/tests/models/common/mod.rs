@@ -164,6 +164,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         stride: None,
         field: None,
         alias: Alias::Unknown,
+        array_bytes: None,
         transactions_per_request: None,
         ideal_transactions_per_request: None,
         transaction_bytes: 0,
