@@ -19,6 +19,8 @@ pub struct RunLine {
     pub program: String,
     /// `argv[1]` and so on.
     pub arguments: Vec<String>,
+    /// Variables that are set for it.
+    pub environment: Vec<(String, String)>,
     /// 1-based.
     pub line: usize,
 }
@@ -36,7 +38,7 @@ pub struct Program<'a> {
 
 impl Program<'_> {
     /// Whether a command names it. Beside it there may be scripts, which are other programs.
-    fn is(self, word: &str) -> bool {
+    pub(crate) fn is(self, word: &str) -> bool {
         let name = word.rsplit('/').next().unwrap_or(word);
         let name = name.strip_suffix(".exe").unwrap_or(name);
         [self.stem, self.folder, "main", "a.out"].contains(&name) && !name.is_empty()
@@ -109,6 +111,7 @@ pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
             return Some(RunLine {
                 program: first.clone(),
                 arguments: arguments.to_vec(),
+                environment: Vec::new(),
                 line: text[..at].matches('\n').count() + 1,
             });
         }
@@ -147,6 +150,7 @@ fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Opt
         arguments: arguments
             .map(|word| word.trim_end_matches(';').to_owned())
             .collect(),
+        environment: Vec::new(),
         line: line + 1,
     })
 }

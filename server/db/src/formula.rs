@@ -97,6 +97,12 @@ impl Formula {
         None
     }
 
+    /// True where it is the same for all values of the unknowns.
+    pub(crate) fn is_constant(&self) -> bool {
+        let mut powers = self.terms.iter().flat_map(|term| &term.powers);
+        powers.all(|power| *power == 0)
+    }
+
     /// The figure for these values of the unknowns.
     pub(crate) fn value(&self, at: &[f64]) -> f64 {
         let terms = self.terms.iter();

@@ -479,14 +479,12 @@ impl Sampler<'_> {
             .collect();
         let mut found = BTreeMap::new();
         for (model, of) in by_model {
+            let closed = Depends {
+                open: None,
+                one_bottleneck: true,
+            };
             if of.is_empty() {
-                found.insert(
-                    model,
-                    Depends {
-                        open: None,
-                        one_bottleneck: true,
-                    },
-                );
+                found.insert(model, closed);
                 continue;
             }
             let points = self.points(&of);
@@ -498,6 +496,11 @@ impl Sampler<'_> {
                     RAISED as f64,
                 )
             });
+            // What they change of it is less than a formula tells.
+            if formula.as_ref().is_some_and(Formula::is_constant) {
+                found.insert(model, closed);
+                continue;
+            }
             let first = self.samples[0].estimates.get(&model);
             let first = first.and_then(|estimate| estimate.bottleneck);
             let (made, others) = points.unwrap_or_default();

@@ -12,7 +12,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_base::{Program, RunLine, in_cmake, in_makefile, in_script, split_command};
+use warplens_base::{
+    Program, RunLine, in_cmake, in_launch_json, in_makefile, in_script, split_command,
+};
 use warplens_hir::{Item, ItemKind};
 use warplens_host::{Device, LaunchSite, Run, run};
 use warplens_machine::Profile;
@@ -66,6 +68,11 @@ impl Start {
 /// Reads a file of one form.
 type Reader = fn(&str, Program) -> Option<RunLine>;
 
+/// An editor's launch configurations.
+const LAUNCH_JSON: &str = ".vscode/launch.json";
+/// Folders above a program in which an editor may have been opened.
+const MOST_FOLDERS: usize = 8;
+
 /// The files that may say how the program beside them is started, in the order in which they are asked.
 const READERS: [(&str, Reader); 8] = [
     ("Makefile", in_makefile),
@@ -103,14 +110,15 @@ pub(crate) fn start_of(
         });
     }
     let beside = main.parent()?;
+    let roots = world(db).roots(db);
     let folder = beside.file_name().and_then(|name| name.to_str());
     let program = Program {
         stem,
         folder: folder.unwrap_or_default(),
         only,
     };
-    READERS.into_iter().find_map(|(name, read)| {
-        let path = beside.join(name);
+    let said = |folder: &Path, name: &str, read: Reader, program: Program| {
+        let path = folder.join(name);
         let text = text(db, file(db, &path))?;
         if text.text.len() > LARGEST {
             return None;
@@ -119,8 +127,25 @@ pub(crate) fn start_of(
         let place = format!("{name}:{}", found.line);
         Some(Start {
             file: Some(path),
+            environment: found.environment,
             ..Start::new(&found.program, found.arguments, &place)
         })
+    };
+    // The editor's file is that of the workspace, where a program is meant by its name.
+    let within = |folder: &&Path| roots.iter().any(|root| folder.starts_with(root));
+    let folders = beside.ancestors().take_while(within).take(MOST_FOLDERS);
+    let mut editor = folders.filter_map(|folder| {
+        let only = only && folder == beside;
+        said(
+            folder,
+            LAUNCH_JSON,
+            in_launch_json,
+            Program { only, ..program },
+        )
+    });
+    editor.next().or_else(|| {
+        let mut readers = READERS.into_iter();
+        readers.find_map(|(name, read)| said(beside, name, read, program))
     })
 }
 

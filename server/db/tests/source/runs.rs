@@ -14,7 +14,9 @@ use warplens_syntax::{Document, Language};
 fn analyse(files: &[(&str, &str)], arguments: Option<&str>) -> FileAnalysis {
     let root = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
-        fs::write(root.path().join(name), text).expect("written");
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
     }
     let roots = vec![root.path().to_path_buf()];
     let project = Project::new(Arc::new(DiskFiles::new()), roots);
@@ -224,4 +226,24 @@ fn members_of_a_structure_that_a_function_fills_are_arguments() {
     // What nothing gives is a size without a value, by its own name.
     let file = analyse(&[("main.cu", text)], None);
     assert_eq!(file.kernels[0].analysis.unknown_sizes(), ["s.rows"]);
+}
+
+#[test]
+fn an_editor_s_launch_configuration_comes_before_a_makefile() {
+    let text = program(
+        "#include <cstdlib>\nint main(int argc, char **argv) { float *d; int n = atoi(argv[1]) * atoi(getenv(\"TIMES\"));\n\
+         \x20 scale<<<n / 64, 64>>>(d, n); }\n",
+    );
+    let launch = "{ \"configurations\": [ // how it is debugged\n\
+        { \"program\": \"${workspaceFolder}/main\", \"args\": [\"640\"], \"env\": { \"TIMES\": \"2\" }, } ] }";
+    let makefile = "run:\n\t./main 64\n";
+    let files = [
+        ("main.cu", text.as_str()),
+        (".vscode/launch.json", launch),
+        ("Makefile", makefile),
+    ];
+    let file = analyse(&files, None);
+    assert_eq!(launches(&file), [(20, 64, Some(1280), Some(1))]);
+    let run = file.kernels[0].run.as_ref().expect("a run's");
+    assert_eq!(&*run.said, "./main 640, .vscode/launch.json:2");
 }
