@@ -352,7 +352,7 @@ impl Fields {
         found.add(ty, 0, "", most, whole);
         let index =
             |(_, _, ty): &(u64, String, Type)| matches!(ty, Type::Int { .. } | Type::Pointer(..));
-        let worth = found.scalars.iter().any(index) && !(whole && !found.rest.is_empty());
+        let worth = found.scalars.iter().any(index) && (!whole || found.rest.is_empty());
         worth.then_some(found)
     }
 
@@ -402,7 +402,7 @@ impl Fields {
                 }
             }
             Type::Struct(_) | Type::Array(..) | Type::Unknown(_) | Type::Void => {
-                self.rest.push(bytes)
+                self.rest.push(bytes);
             }
             Type::Callable(_) | Type::Library(_) => {}
             ty => self.scalars.push((offset, path.to_owned(), ty.clone())),
