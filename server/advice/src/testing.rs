@@ -214,6 +214,8 @@ pub(crate) fn access(line: u32) -> Access {
         space: Space::Global,
         op: Op::Load,
         bytes_per_lane: 4,
+        form: warplens_facts::facts::Form::Lanes,
+        instruction: None,
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
         index_expression: None,
         pattern: Pattern::Coalesced,

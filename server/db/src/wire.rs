@@ -283,7 +283,11 @@ pub struct Access {
     pub space: &'static str,
     #[schemars(extend("enum" = ["load", "store", "atomic"]))]
     pub op: &'static str,
+    /// The PTX instruction by its mnemonic, where the source writes one.
+    pub instruction: Option<String>,
     pub bytes_per_lane: u32,
+    /// Bytes that one request moves.
+    pub bytes_per_request: Option<f64>,
     pub index: String,
     #[schemars(extend("enum" = ["coalesced", "broadcast", "strided", "scattered", "data-dependent", "unknown"]))]
     pub pattern: &'static str,

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use warplens_machine::{
-    Access as HardwareOp, Profile, atomic_passes, constant_passes, global_request,
-    global_unit_bytes_for, lines_looked_up, shared_request,
+    Access as HardwareOp, Profile, atomic_passes, bank_period, constant_passes, global_request,
+    global_unit_bytes_for, lines_looked_up, rows_request, shared_request,
 };
 use warplens_symbolic::{Arena, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
-use crate::draft::{AccessDraft, Unseen, word};
+use crate::draft::{AccessDraft, RequestKind, Unseen, word};
 use crate::facts::{
-    Access, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase, Pattern,
-    Space, Stride,
+    Access, AlignedRequests, Certainty, Form, IndexExpression, LinearAddress, Op, OtherCase,
+    Pattern, Space, Stride,
 };
 use crate::index::Coordinates;
 use crate::linear::Variables;
@@ -175,6 +175,8 @@ impl Measure<'_> {
             space: draft.space,
             op: draft.op,
             bytes_per_lane: draft.bytes,
+            form: draft.form,
+            instruction: draft.instruction.clone(),
             index,
             index_expression,
             pattern: Pattern::Unknown,
@@ -350,14 +352,7 @@ impl Measure<'_> {
         let (profile, arena) = (self.profile, &*self.arena);
         let complete = self.budget.visit(self.domain, arena, &query, &mut |case| {
             let addresses = &case.values[0][..lanes];
-            let cost = cost(
-                profile,
-                draft.space,
-                draft.op,
-                draft.bytes,
-                addresses,
-                case.active,
-            );
+            let cost = cost(profile, draft.kind(), addresses, case.active);
             let lines = lines(draft.space, addresses, case.active);
             sums.add(case.weight, cost, lines, || shape(addresses, case.active));
         });
@@ -446,10 +441,10 @@ impl Measure<'_> {
             period,
             // Words that two lanes share come once; on Kepler two of one row, or of one bank.
             unit: match draft.space {
-                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.bytes),
+                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.width()),
                 _ => period,
             },
-            bytes: i64::from(draft.bytes),
+            bytes: i64::from(draft.width()),
             context,
             varied,
         };
@@ -457,14 +452,7 @@ impl Measure<'_> {
         self.cases
             .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
                 let addresses = &case.values[0][..lanes];
-                cost(
-                    profile,
-                    draft.space,
-                    draft.op,
-                    draft.bytes,
-                    addresses,
-                    case.active,
-                )
+                cost(profile, draft.kind(), addresses, case.active)
             })
     }
 
@@ -648,18 +636,23 @@ fn pattern(access: &Access, sums: &Sums) -> Pattern {
 }
 
 /// Transactions, the ideal, bytes moved, passes, the ideal, active lanes of one request.
-pub(crate) fn cost(
-    profile: &Profile,
-    space: Space,
-    op: Op,
-    bytes: u32,
-    addresses: &[i64],
-    active: u64,
-) -> Cost {
+pub(crate) fn cost(profile: &Profile, kind: RequestKind, addresses: &[i64], active: u64) -> Cost {
+    let RequestKind {
+        space,
+        op,
+        form,
+        bytes,
+    } = kind;
     let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
+    if let Form::Bulk(bytes) = form {
+        return bulk(profile, space, op, bytes, addresses, active);
+    }
     match space {
         Space::Shared => {
-            let request = shared_request(profile, bytes, addresses, active);
+            let request = match form {
+                Form::Rows(matrices) => rows_request(profile, matrices, addresses, active),
+                _ => shared_request(profile, bytes, addresses, active),
+            };
             cost[3] = request.passes;
             cost[4] = request.ideal;
             if op == Op::Atomic {
@@ -681,6 +674,39 @@ pub(crate) fn cost(
                 cost[3] = atomic_passes(bytes, addresses, active);
                 cost[4] = 1;
             }
+        }
+    }
+    cost
+}
+
+/// What copies of `bytes` cost that the active lanes start, each from its address on.
+fn bulk(
+    profile: &Profile,
+    space: Space,
+    op: Op,
+    bytes: u32,
+    addresses: &[i64],
+    active: u64,
+) -> Cost {
+    let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
+    let unit = match space {
+        Space::Shared => bank_period(profile).max(1),
+        _ => i64::from(global_unit_bytes_for(profile, hardware_op(op), 16).max(1)),
+    };
+    for (lane, &start) in addresses.iter().enumerate() {
+        if active >> lane & 1 == 0 {
+            continue;
+        }
+        let end = start.saturating_add(i64::from(bytes)) - 1;
+        let units = (end.div_euclid(unit) - start.div_euclid(unit) + 1) as u32;
+        let ideal = bytes.div_ceil(unit as u32);
+        if space == Space::Shared {
+            cost[3] += units;
+            cost[4] += ideal;
+        } else {
+            cost[0] += units;
+            cost[1] += ideal;
+            cost[2] += units * unit as u32;
         }
     }
     cost

@@ -187,6 +187,7 @@ impl Executor<'_> {
                     ..value
                 }
             }
+            (Type::Int { bits: 32.., .. }, Kind::Pointer(..)) => value,
             (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
                 kind: Kind::Int(id),
                 ..value

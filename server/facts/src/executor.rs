@@ -45,6 +45,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) env: Env,
     pub(crate) arrays: Vec<Array>,
     pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
+    /// Where arrays begin, of those whose address as a number matters.
+    pub(crate) bases: FxHashMap<ArrayId, Id>,
     /// Expressions evaluated so far.
     pub(crate) steps: u32,
     pub(crate) contexts: Vec<Context>,
@@ -182,6 +184,7 @@ impl<'a> Executor<'a> {
             env: Env::new(request.kernel.vars.len()),
             arrays: Vec::new(),
             arrays_by_var: FxHashMap::default(),
+            bases: FxHashMap::default(),
             steps: 0,
             contexts: vec![top],
             context: 0,

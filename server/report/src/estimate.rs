@@ -597,6 +597,8 @@ pub(crate) mod tests {
             space,
             op: "load",
             bytes_per_lane: 4,
+            instruction: None,
+            bytes_per_request: Some(128.0),
             index: "i".to_owned(),
             pattern: "strided",
             transactions_per_request: cost.filter(|_| !shared),

@@ -14,6 +14,8 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         space,
         op: Op::Load,
         bytes_per_lane: 4,
+        form: warplens_facts::facts::Form::Lanes,
+        instruction: None,
         index: "threadIdx.x".to_owned(),
         index_expression: None,
         pattern: Pattern::Strided,
