@@ -216,6 +216,7 @@ pub(crate) fn access(line: u32) -> Access {
         bytes_per_lane: 4,
         form: warplens_facts::facts::Form::Lanes,
         instruction: None,
+        ahead: None,
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
         index_expression: None,
         pattern: Pattern::Coalesced,

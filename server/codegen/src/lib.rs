@@ -200,6 +200,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
                 site: kernel.name_site,
                 class,
                 count: spilled.words,
+                work: spilled.words as f32,
                 accesses: spilled.words,
                 chain: spilled.words as f32 / limits.spills_in_flight,
                 frequency,

@@ -620,8 +620,10 @@ fn certainty(certainty: Certainty) -> &'static str {
 fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estimate {
     let Breakdown {
         compute,
+        tensor,
         memory_bandwidth,
         memory_latency,
+        async_copy,
         shared,
         divergence,
         synchronisation,
@@ -640,8 +642,10 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
         breakdown: wire::Breakdown {
             compute,
+            tensor,
             memory_bandwidth,
             memory_latency,
+            async_copy,
             shared,
             divergence,
             synchronisation,

@@ -382,8 +382,12 @@ pub struct Estimate {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Breakdown {
     pub compute: f64,
+    /// The matrix units.
+    pub tensor: f64,
     pub memory_bandwidth: f64,
     pub memory_latency: f64,
+    /// Copies past the registers that are waited for.
+    pub async_copy: f64,
     pub shared: f64,
     pub divergence: f64,
     pub synchronisation: f64,

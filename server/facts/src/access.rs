@@ -200,6 +200,7 @@ impl Measure<'_> {
             why: None,
             constraints: Vec::new(),
             other_case: None,
+            ahead: draft.ahead,
             loop_depth: context.loop_depth,
             shared_array: draft.shared,
             alias: draft.alias,
@@ -216,6 +217,33 @@ impl Measure<'_> {
             };
             access.why = Some(why);
             return access;
+        }
+        if let Some(data) = self.arena.opaque(draft.address)
+            && let Some(address) = self.without_whole_periods(draft)
+        {
+            let known = AccessDraft {
+                address,
+                ..draft.clone()
+            };
+            let mut found = self.access(&known, context, executions);
+            if found.certainty == Certainty::Exact && found.requests != Some(0.0) {
+                let part = if data {
+                    "data decides"
+                } else {
+                    "is not followed"
+                };
+                found
+                    .constraints
+                    .push(format!("any value of the offset that {part}"));
+            }
+            return Access {
+                index: access.index,
+                index_expression: access.index_expression,
+                stride: access.stride,
+                linear: access.linear,
+                linear_in_blocks: access.linear_in_blocks,
+                ..found
+            };
         }
         if let Some(data) = self.arena.opaque(draft.address) {
             access.pattern = if data {
@@ -401,6 +429,26 @@ impl Measure<'_> {
             });
         }
         found
+    }
+
+    /// The address without what is not known of it, where that moves all lanes of a warp together by whole periods: no figure
+    /// depends on it.
+    fn without_whole_periods(&mut self, draft: &AccessDraft) -> Option<Id> {
+        if draft.space == Space::Local {
+            return None;
+        }
+        let period = draft.period(self.profile);
+        let (constant, terms) = self.unwrapped(draft.address);
+        let mut known = self.arena.constant(constant);
+        for (term, factor) in terms {
+            if self.arena.opaque(term).is_none() {
+                let scaled = self.arena.scale(term, factor);
+                known = self.arena.add(known, scaled);
+            } else if self.arena.varies_by_lane(term) || factor % period != 0 {
+                return None;
+            }
+        }
+        Some(known)
     }
 
     /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.

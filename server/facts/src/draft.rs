@@ -25,6 +25,7 @@ pub(crate) struct AccessDraft {
     pub(crate) form: Form,
     /// The PTX instruction that it is written as.
     pub(crate) instruction: Option<Arc<str>>,
+    pub(crate) ahead: Option<u32>,
     pub(crate) element: u32,
     pub(crate) address: Id,
     pub(crate) context: usize,

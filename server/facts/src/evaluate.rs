@@ -1136,6 +1136,9 @@ impl Executor<'_> {
                 };
             }
             Function::Tile { store } => {
+                if let Some(value) = self.fragment(function, arguments, whole) {
+                    return value;
+                }
                 let mut loads = Vec::new();
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
@@ -1331,8 +1334,30 @@ impl Executor<'_> {
                     Value::data(false)
                 }
             }
+            Function::Ignored(_, name) => {
+                let left = values.first().map(|left| self.as_int(left));
+                self.wait_for_copies(name, left, line);
+                Value::data(true)
+            }
             _ => Value::data(true),
         }
+    }
+
+    /// Copies past the registers are grouped, or waited for but for the last groups.
+    fn wait_for_copies(&mut self, name: &str, left: Option<Id>, line: u32) {
+        if self.dry > 0 || self.counting_only {
+            return;
+        }
+        let left = match name {
+            "cp.async.commit_group" | "__pipeline_commit" => return self.copies.commit(),
+            "cp.async.wait_group" | "__pipeline_wait_prior" | "wait_prior" => {
+                left.and_then(|id| self.arena.as_const(id)).unwrap_or(0)
+            }
+            "cp.async.wait_all" => 0,
+            _ => return,
+        };
+        let waited = self.copies.wait(usize::try_from(left).unwrap_or(0));
+        compute(&mut self.flow, line, &Mix::default(), &waited, 0.0);
     }
 
     /// `ldmatrix`, `stmatrix`: each lane gives the address of a row.
@@ -1386,7 +1411,7 @@ impl Executor<'_> {
     }
 
     /// What the access that was recorded last moves.
-    fn shape_of(&mut self, draft: usize, form: Form) {
+    pub(crate) fn shape_of(&mut self, draft: usize, form: Form) {
         if self.dry > 0 || self.counting_only {
             return;
         }
@@ -1423,10 +1448,15 @@ impl Executor<'_> {
         let place = self.place(to);
         self.write(&place, to, Value::data(false));
         let origin = self.origin(whole);
-        for draft in self.accesses.iter_mut().skip(first) {
+        let added = self.accesses.iter_mut().enumerate().skip(first);
+        for (number, draft) in added {
             if matches!(draft.space, Space::Global | Space::Shared) {
                 draft.site = whole.site;
                 draft.origin = origin;
+                draft.ahead = Some(1);
+                if draft.op == Op::Load {
+                    self.copies.issue(number);
+                }
             }
         }
     }
@@ -1446,9 +1476,16 @@ impl Executor<'_> {
             .unwrap_or(0);
         for (pointer, op) in [(from, Op::Load), (to, Op::Store)] {
             self.settle();
-            let Place::Memory(array, offset) = self.pointed_at(pointer) else {
+            let Place::Memory(mut array, offset) = self.pointed_at(pointer) else {
                 continue;
             };
+            if self.arrays[array.0 as usize].space != Space::Shared {
+                // A tensor's map lies elsewhere than the tensor.
+                let name = self.arrays[array.0 as usize].name.clone();
+                if bytes == 0 {
+                    array = self.array(&name, Space::Global);
+                }
+            }
             let offset = if bytes == 0 {
                 self.unknown(false, false)
             } else {
@@ -1536,6 +1573,7 @@ impl Executor<'_> {
             bytes,
             form: Form::Lanes,
             instruction: None,
+            ahead: None,
             element: bytes,
             address,
             context: self.context,
@@ -1878,7 +1916,7 @@ impl Executor<'_> {
 
     /// Records one memory instruction; its draft's index.
     #[allow(clippy::too_many_arguments, reason = "all of it is the access")]
-    fn record(
+    pub(crate) fn record(
         &mut self,
         array: ArrayId,
         address: Id,
@@ -1930,6 +1968,7 @@ impl Executor<'_> {
             bytes,
             form: Form::Lanes,
             instruction: None,
+            ahead: None,
             element,
             address,
             context: self.context,

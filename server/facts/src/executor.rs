@@ -12,6 +12,7 @@ use crate::bodies::Routines;
 use crate::cases::MOST_TURNS;
 use crate::chance;
 use crate::context::{Context, Origin as GuardOrigin};
+use crate::copies::Copies;
 use crate::dependence::Graph;
 use crate::draft::{AccessDraft, BarrierDraft, BranchDraft, ControlDraft, From};
 use crate::env::Env;
@@ -45,6 +46,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) env: Env,
     pub(crate) arrays: Vec<Array>,
     pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
+    /// Copies past the registers on their way.
+    pub(crate) copies: Copies,
     /// Where arrays begin, of those whose address as a number matters.
     pub(crate) bases: FxHashMap<ArrayId, Id>,
     /// Expressions evaluated so far.
@@ -184,6 +187,7 @@ impl<'a> Executor<'a> {
             env: Env::new(request.kernel.vars.len()),
             arrays: Vec::new(),
             arrays_by_var: FxHashMap::default(),
+            copies: Copies::default(),
             bases: FxHashMap::default(),
             steps: 0,
             contexts: vec![top],

@@ -71,11 +71,13 @@ pub fn grid(launch: &Launch) -> String {
 }
 
 /// The parts of a breakdown by their names in the JSON, `launch` left out because it is not in the sum.
-pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 6] {
+pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 8] {
     [
         ("compute", breakdown.compute),
+        ("tensor", breakdown.tensor),
         ("memory_bandwidth", breakdown.memory_bandwidth),
         ("memory_latency", breakdown.memory_latency),
+        ("async_copy", breakdown.async_copy),
         ("shared", breakdown.shared),
         ("divergence", breakdown.divergence),
         ("synchronisation", breakdown.synchronisation),
@@ -632,6 +634,8 @@ pub(crate) mod tests {
                 memory_latency: 0.0,
                 shared: 0.0,
                 divergence: 0.0,
+                tensor: 0.0,
+                async_copy: 0.0,
                 synchronisation: 0.0,
                 launch: 100.0,
             },

@@ -110,7 +110,8 @@ impl Builder<'_> {
         if factor.is_none() {
             given.extend(values.iter().flatten().copied());
         }
-        self.made_together(Op::Fixed(Class::Hmma, count), given, ty)
+        let work = factor.map_or_else(|| work(name, count), |_| u32::from(count) * WHOLE);
+        self.made_together(Op::Product(count, work), given, ty)
     }
 
     /// A copy into shared memory: one instruction, which the machine code counts among the loads.
@@ -138,6 +139,50 @@ impl Builder<'_> {
         }
         self.changes(object);
     }
+}
+
+/// A product of 16 · 8 · 16 in half precision, in its 64ths.
+const WHOLE: u32 = 64;
+
+/// What a product of PTX takes of the matrix units, in 64ths of 16 · 8 · 16 in half precision: by its multiply-adds, at the
+/// rate of its type. Those of a group of four warps are each warp's part; those that one thread starts are all its own.
+fn work(mnemonic: &str, count: u8) -> u32 {
+    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
+    let Some([m, n, k]) = mnemonic.split('.').find_map(sides) else {
+        return u32::from(count) * WHOLE;
+    };
+    let usual = 16 * 8 * 16;
+    let bits = if has("f64") {
+        // Of parts with fast double precision: an eighth of the rate of pairs of single precision.
+        128
+    } else if has("tf32") {
+        32
+    } else if ["s8", "u8", "e4m3", "e5m2", "e3m2", "e2m3"]
+        .iter()
+        .any(|ty| has(ty))
+    {
+        8
+    } else if ["s4", "u4", "e2m1"].iter().any(|ty| has(ty)) {
+        4
+    } else if has("b1") {
+        1
+    } else {
+        16
+    };
+    // Of a sparse factor every other element is there.
+    let dense = if has("sp") { 2 } else { 1 };
+    let warps = if mnemonic.starts_with("wgmma") { 4 } else { 1 };
+    let products = u64::from(m) * u64::from(n) * u64::from(k);
+    let work = products * u64::from(WHOLE) * bits / (usual * 16 * dense * warps);
+    u32::try_from(work.max(1)).unwrap_or(u32::MAX)
+}
+
+/// `m16n8k16` as its three sides.
+fn sides(word: &str) -> Option<[u32; 3]> {
+    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=4096).contains(side));
+    Some([side(m)?, side(n)?, side(k)?])
 }
 
 /// Instructions that a product of PTX becomes, by its mnemonic: it names the machine's own shapes, of which one is 16 deep

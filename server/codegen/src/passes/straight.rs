@@ -66,6 +66,7 @@ fn side(graph: &Graph, way: B, backend: Backend) -> Option<(B, usize)> {
             | Op::Vote
             | Op::Atomic(..)
             | Op::Fixed(..)
+            | Op::Product(..)
             | Op::Texture
             | Op::Math(_)
             | Op::Div(_)

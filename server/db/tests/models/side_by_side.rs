@@ -55,6 +55,8 @@ fn analysed(path: &Path, gpu: &str, model: ModelId, without: &[Factor]) -> FileA
 fn sum(parts: &Breakdown) -> f64 {
     let Breakdown {
         compute,
+        tensor,
+        async_copy,
         memory_bandwidth,
         memory_latency,
         shared,
@@ -62,7 +64,14 @@ fn sum(parts: &Breakdown) -> f64 {
         synchronisation,
         launch: _,
     } = *parts;
-    compute + memory_bandwidth + memory_latency + shared + divergence + synchronisation
+    compute
+        + tensor
+        + async_copy
+        + memory_bandwidth
+        + memory_latency
+        + shared
+        + divergence
+        + synchronisation
 }
 
 fn near(one: f64, other: f64) -> bool {

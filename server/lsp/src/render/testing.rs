@@ -16,6 +16,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         bytes_per_lane: 4,
         form: warplens_facts::facts::Form::Lanes,
         instruction: None,
+        ahead: None,
         index: "threadIdx.x".to_owned(),
         index_expression: None,
         pattern: Pattern::Strided,
