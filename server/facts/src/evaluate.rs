@@ -448,7 +448,13 @@ impl Executor<'_> {
             ExprKind::Inline(statements, result) => {
                 self.inline(statements, *result, &expression.ty)
             }
-            ExprKind::Apply(routine, arguments) => self.apply(*routine, arguments, expression),
+            ExprKind::Apply(routine, arguments) => {
+                // It may write to what it is given, and is not executed for each call.
+                self.elements.clear();
+                let value = self.apply(*routine, arguments, expression);
+                self.elements.clear();
+                value
+            }
             ExprKind::Opaque(reason, parts) => {
                 let build = *reason == Opaque::Build;
                 let (mut loads, mut uniform, mut data) =
@@ -1752,6 +1758,9 @@ impl Executor<'_> {
                 } else {
                     self.access(*array, *offset, Op::Load, expression, &[])
                 };
+                if let Some(known) = self.element(*array, *offset, &expression.ty) {
+                    return Value { loads, ..known };
+                }
                 let uniform = !self.arena.varies_by_lane(*offset)
                     && self.arrays[array.0 as usize].space != Space::Local;
                 match &expression.ty {
@@ -1812,6 +1821,7 @@ impl Executor<'_> {
                 self.env.set(*id, Some(value));
             }
             Place::Memory(array, offset) => {
+                self.keep_element(*array, *offset, &target.ty, &value);
                 if self.is_own_scalar(*array, *offset, target) {
                     self.pending.extend(value.loads);
                 } else {

@@ -15,6 +15,7 @@ mod copies;
 mod counts;
 mod dependence;
 mod draft;
+mod elements;
 mod env;
 mod evaluate;
 mod execute;

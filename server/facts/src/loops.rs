@@ -165,6 +165,7 @@ impl Executor<'_> {
         if self.dry == 0 {
             self.copies.enter_loop();
         }
+        self.forget_elements(body);
         let start = self.static_operations;
         let mut inner = self.context;
         if self.dry == 0 {
@@ -280,6 +281,9 @@ impl Executor<'_> {
             (condition, trips_id, *kind, has_break)
         {
             self.count_last_test(condition);
+        }
+        if has_break {
+            self.forget_elements(body);
         }
         let mut left = self.no_exits();
         // Lanes that returned from some iteration stay away; which iteration is not followed.

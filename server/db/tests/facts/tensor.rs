@@ -43,6 +43,8 @@ enum Way {
     Assembly,
     /// Offsets in the brackets of the instruction.
     Offset,
+    /// An array of addresses that a loop before has filled.
+    Array,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,7 +148,7 @@ impl Case {
         };
         let pitch = self.pitch();
         let address = match self.way {
-            Way::Element => format!(
+            Way::Element | Way::Array => format!(
                 "uint32_t at = (uint32_t)__cvta_generic_to_shared(&tile[row][{placed} * 8]);"
             ),
             Way::Bytes | Way::Offset => format!(
@@ -217,15 +219,22 @@ impl Case {
                 )
             }
         };
+        let middle = match self.way {
+            Way::Array => format!(
+                "kept[trip] = at; }}\nfor (int trip = 0; trip < {}; trip++) {{ uint32_t at = kept[trip];",
+                self.trips
+            ),
+            _ => String::new(),
+        };
         format!(
             "#include <cuda_fp16.h>\n#include <cstdint>\n\
              __device__ __forceinline__ uint32_t shared_address(const void *p) {{\n\
                return static_cast<uint32_t>(__cvta_generic_to_shared(p));\n}}\n\
              __global__ void k(const half *in, unsigned *out) {{\n\
                __shared__ __align__(1024) half tile[{ROWS}][{row} + {pad}];\n\
-               int tid = threadIdx.x, lane = tid & 31; uint32_t r[4] = {{}};\n\
+               int tid = threadIdx.x, lane = tid & 31; uint32_t r[4] = {{}}, kept[4];\n\
                for (int trip = 0; trip < {}; trip++) {{\n\
-                 int row = {rows}, piece = {piece};\n{address} {before}\n{asked}\n\
+                 int row = {rows}, piece = {piece};\n{address} {before}{middle}\n{asked}\n\
                }}\n\
                out[blockIdx.x * blockDim.x + tid] = r[0] + r[1] + r[2] + r[3];\n}}\n",
             self.trips,
@@ -319,6 +328,7 @@ fn cases() -> impl Strategy<Value = Case> {
         Way::Helper,
         Way::Assembly,
         Way::Offset,
+        Way::Array,
     ]);
     let tile = (
         prop::sample::select(vec![16u32, 24, 32, 64, 128]),
@@ -410,5 +420,117 @@ fn banks_of_generated_instructions_are_those_worked_out_lane_by_lane() {
     });
     if let Err(failed) = run {
         panic!("{failed}");
+    }
+}
+
+/// What a file has that is not understood, in words, and its results.
+fn losses(body: &str) -> (Vec<String>, KernelResult) {
+    let text = format!(
+        "#include <cstdint>\n__global__ void k(unsigned *out, const unsigned *in) {{\n\
+         __shared__ unsigned tile[256]; unsigned r = 0;\n{body}\n\
+         tile[threadIdx.x] = in[threadIdx.x]; out[threadIdx.x] = r;\n}}\n"
+    );
+    let document = Document::new(&text, Language::Cuda);
+    let file = ENGINE
+        .analyze(
+            &document,
+            Path::new("k.cu"),
+            &Settings::default(),
+            &Overrides::default(),
+            &warplens_db::Cancel::default(),
+        )
+        .expect("not cancelled");
+    let lost = &file.kernels[0].analysis.facts.not_understood;
+    let lost = lost.iter().map(|lost| lost.reason.to_string()).collect();
+    (lost, estimate(&text, 128, 2))
+}
+
+#[test]
+fn assembly_that_is_not_understood_costs_itself_only() {
+    let clean = losses("").1.accesses.len();
+    for (body, said) in [
+        (
+            "asm volatile(\"frobnicate.b32 %0, 1;\" : \"=r\"(r));",
+            "frobnicate.b32",
+        ),
+        (
+            "asm volatile(\"ld.global.u32 %0;\" : \"=r\"(r));",
+            "ld.global.u32",
+        ),
+        (
+            "asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0}, [%1];\" : \"=r\"(r) : \"r\"(r));",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        ),
+        (
+            "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 12;\" :: \"r\"(r), \"l\"(in));",
+            "cp.async.cg.shared.global",
+        ),
+        (
+            "asm volatile(\"mov.u32 %0, {%1;\" : \"=r\"(r) : \"r\"(r));",
+            "mov.u32",
+        ),
+        ("asm volatile(\"add.u32 %0, %7, %9;\" : \"=r\"(r));", ""),
+        (
+            "asm volatile(\"@ ; : } { [ ] ,\" ::);",
+            "PTX not understood",
+        ),
+    ] {
+        let (lost, found) = losses(body);
+        assert!(
+            said.is_empty() || !lost.is_empty() && lost.iter().all(|one| one.contains(said)),
+            "{body}: {lost:?}"
+        );
+        // The other accesses are what they are without it.
+        let others = found.accesses.iter().filter(|access| access.exact).count();
+        assert_eq!(others, clean, "{body}");
+    }
+}
+
+#[test]
+fn matrix_products_count_and_what_orders_them_does_not() {
+    let (lost, found) = losses(
+        "float d[4] = {}; unsigned a[4] = {}, b[2] = {};\n\
+         for (int i = 0; i < 5; i++)\n\
+           asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\" \
+             : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) \
+             : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n\
+         asm volatile(\"wgmma.fence.sync.aligned;\"); asm volatile(\"wgmma.commit_group.sync.aligned;\");\n\
+         asm volatile(\"wgmma.wait_group.sync.aligned 0;\"); r = (unsigned)(d[0] + d[1] + d[2] + d[3]);",
+    );
+    assert_eq!(lost, Vec::<String>::new());
+    let count = |class: &str| {
+        let found = found.counts.iter().find(|count| count.class == class);
+        found.and_then(|count| count.value)
+    };
+    assert_eq!(count("tensor"), Some(5.0 * 256.0));
+    assert_eq!(count("local_load"), None);
+    assert!(found.accesses.iter().all(|access| access.space != "local"));
+}
+
+#[test]
+fn a_bulk_copy_is_one_request_of_all_its_bytes() {
+    let (lost, found) = losses(
+        "uint64_t *bar = (uint64_t *)tile; if (threadIdx.x == 0) asm volatile(\"cp.async.bulk.shared::cluster.global\
+         .mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\" \
+         :: \"r\"((unsigned)__cvta_generic_to_shared(tile)), \"l\"(in), \"r\"(512), \"r\"((unsigned)__cvta_generic_to_shared(bar)));",
+    );
+    assert_eq!(lost, Vec::<String>::new());
+    let copies = found
+        .accesses
+        .iter()
+        .filter(|access| access.instruction.is_some());
+    let copies: Vec<&Access> = copies.collect();
+    assert_eq!(copies.len(), 2);
+    for access in copies {
+        assert!(access.exact);
+        assert_eq!(access.bytes_per_request, Some(512.0));
+        assert_eq!(access.requests, Some(2.0));
+        match access.space {
+            "global" => assert_eq!(access.transactions_per_request, Some(16.0)),
+            space => {
+                assert_eq!(space, "shared");
+                assert_eq!(access.passes_per_request, Some(4.0));
+            }
+        }
     }
 }
