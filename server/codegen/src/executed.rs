@@ -20,6 +20,8 @@ pub struct Code {
     pub class: Class,
     /// How many are executed each time.
     pub count: u32,
+    /// How many of the usual size they are as work: products of matrices of other shapes and types take more or less.
+    pub work: f32,
     /// Loads and stores of the source that they do: a wide load of shared memory does several. 0 for other classes.
     pub accesses: u32,
     /// Their part of the longest chain of instructions of their blocks that wait for one another: of arithmetic the
@@ -94,6 +96,7 @@ impl Gathered {
                 site,
                 class,
                 count: 0,
+                work: 0.0,
                 accesses: 0,
                 chain: 0.0,
                 frequency,
@@ -101,6 +104,10 @@ impl Gathered {
             self.code.len() - 1
         });
         self.code[at].count += count;
+        self.code[at].work += match instruction.count {
+            0 => 0.0,
+            all => instruction.work * count as f32 / all as f32,
+        };
         self.code[at].accesses += accesses;
         self.code[at].chain += chain;
     }

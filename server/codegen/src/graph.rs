@@ -135,6 +135,9 @@ pub(crate) enum Op {
     Texture,
     /// A number of instructions of a class that leave no value behind: a warp's access to a matrix, its product.
     Fixed(Class, u8),
+    /// A number of instructions that multiply matrices, and what they take of the matrix units: in 64ths of a product of
+    /// 16 · 8 · 16 in half precision.
+    Product(u8, u32),
     /// Something not followed: an instruction.
     Other,
     Phi,
@@ -155,6 +158,7 @@ impl Op {
                 | Op::System
                 | Op::Texture
                 | Op::Fixed(..)
+                | Op::Product(..)
                 | Op::Other
                 | Op::Phi
                 | Op::Undefined
@@ -165,7 +169,13 @@ impl Op {
     pub fn has_effect(self) -> bool {
         matches!(
             self,
-            Op::Store(..) | Op::Atomic(..) | Op::Barrier | Op::Fence | Op::System | Op::Fixed(..)
+            Op::Store(..)
+                | Op::Atomic(..)
+                | Op::Barrier
+                | Op::Fence
+                | Op::System
+                | Op::Fixed(..)
+                | Op::Product(..)
         )
     }
 

@@ -18,7 +18,7 @@ mod select;
 mod target;
 mod thresholds;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frequency::Share;
 use rustc_hash::FxHashSet;
@@ -88,6 +88,8 @@ pub struct CompiledKernel {
     pub shared_bytes: Option<u64>,
     /// Bytes of local memory of a thread: arrays that are subscripted with what the compiler does not know.
     pub local_bytes: u64,
+    /// The arrays that lie there, by name.
+    pub local_arrays: BTreeSet<String>,
     /// Bytes that did not find a register.
     pub spill_bytes: u64,
     /// Instructions by class.
@@ -174,7 +176,9 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         compiled.shared_bytes = complete.then(|| amd::lds_bytes(&graph, kernel));
     }
     for var in &in_memory {
-        compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
+        let var = kernel.var(*var);
+        compiled.local_bytes += var.ty.size().next_multiple_of(4);
+        compiled.local_arrays.insert(var.name.clone());
     }
     for (instruction, copies) in code.all(&graph) {
         let count = instruction.count * copies;
@@ -196,6 +200,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
                 site: kernel.name_site,
                 class,
                 count: spilled.words,
+                work: spilled.words as f32,
                 accesses: spilled.words,
                 chain: spilled.words as f32 / limits.spills_in_flight,
                 frequency,

@@ -21,6 +21,8 @@ use bank::Bank;
 pub(crate) struct Instruction {
     pub class: Class,
     pub count: u32,
+    /// How many of the usual size they are as work.
+    pub work: f32,
     pub site: Site,
     /// What it makes.
     pub values: SmallVec<[V; 2]>,
@@ -36,6 +38,7 @@ impl Instruction {
         Instruction {
             class,
             count,
+            work: count as f32,
             site,
             values: SmallVec::new(),
             uses: SmallVec::new(),
@@ -609,6 +612,12 @@ impl Selector<'_> {
             Op::Barrier => self.emit(v, Class::Bar, 1),
             Op::Texture => self.emit(v, Class::Tex, 1),
             Op::Fixed(class, count) => self.emit(v, class, u32::from(count)),
+            Op::Product(count, work) => {
+                self.emit(v, Class::Hmma, u32::from(count));
+                if let Some(product) = self.code.last_mut() {
+                    product.work = work as f32 / 64.0;
+                }
+            }
             Op::System => {
                 // Its arguments go through local memory.
                 let given = inst.args.len() as u32;

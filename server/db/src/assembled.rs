@@ -245,6 +245,8 @@ fn no_estimate() -> wire::Estimate {
         bottleneck: None,
         breakdown: wire::Breakdown {
             compute: 0.0,
+            tensor: 0.0,
+            async_copy: 0.0,
             memory_bandwidth: 0.0,
             memory_latency: 0.0,
             shared: 0.0,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use warplens_codegen::Class;
 use warplens_facts::facts::{
-    Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
+    Access, BranchKind, Certainty, Op, OpClass, Pattern, Site, Space, Span, Uniformity,
 };
 use warplens_models::{Breakdown, Estimate, ExecutedAccess, ModelId};
 use warplens_syntax::Document;
@@ -368,6 +368,7 @@ fn result(
         accesses: facts
             .accesses
             .iter()
+            .filter(|access| !analysis.input.is_in_registers(access))
             .map(|access| self::access(access, placed, file, &at))
             .chain(
                 analysis
@@ -410,6 +411,7 @@ fn result(
         counts: facts
             .counts
             .iter()
+            .filter(|count| !is_all_in_registers(count.class, analysis))
             .map(|count| {
                 let (expr, value) = match analysis.open_count(count.class) {
                     Some(formula) => (formula, None),
@@ -497,7 +499,9 @@ fn access(
         text: access.text.clone(),
         space: space(access.space),
         op: op(access.op),
+        instruction: access.instruction.as_deref().map(str::to_owned),
         bytes_per_lane: access.bytes_per_lane,
+        bytes_per_request: access.bytes_per_request(),
         index: access.index.clone(),
         pattern: pattern(access.pattern),
         transactions_per_request: access.transactions_per_request,
@@ -522,6 +526,19 @@ fn access(
     }
 }
 
+/// True for accesses to the thread's own memory where the compiled kernel makes none.
+fn is_all_in_registers(class: OpClass, analysis: &crate::KernelAnalysis) -> bool {
+    let op = match class {
+        OpClass::LocalLoad => Op::Load,
+        OpClass::LocalStore => Op::Store,
+        _ => return false,
+    };
+    let mut own = analysis.facts.accesses.iter();
+    own.all(|access| {
+        access.op != op || analysis.input.is_in_registers(access) || access.space != Space::Local
+    })
+}
+
 /// An access that only the compiled kernel has.
 fn compilers_own(
     access: &ExecutedAccess,
@@ -538,7 +555,11 @@ fn compilers_own(
         text: access.object.to_string(),
         space: space(access.space),
         op: op(access.op),
+        instruction: None,
         bytes_per_lane: access.bytes_per_lane,
+        bytes_per_request: access
+            .active_lanes_per_request
+            .map(|lanes| lanes * f64::from(access.bytes_per_lane)),
         index: String::new(),
         pattern: pattern(access.pattern),
         transactions_per_request: access.transactions_per_request,
@@ -599,8 +620,10 @@ fn certainty(certainty: Certainty) -> &'static str {
 fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estimate {
     let Breakdown {
         compute,
+        tensor,
         memory_bandwidth,
         memory_latency,
+        async_copy,
         shared,
         divergence,
         synchronisation,
@@ -619,8 +642,10 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),
         breakdown: wire::Breakdown {
             compute,
+            tensor,
             memory_bandwidth,
             memory_latency,
+            async_copy,
             shared,
             divergence,
             synchronisation,

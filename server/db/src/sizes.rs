@@ -260,6 +260,8 @@ impl KernelAnalysis {
         let breakdown = &mut honest.breakdown;
         for part in [
             &mut breakdown.compute,
+            &mut breakdown.tensor,
+            &mut breakdown.async_copy,
             &mut breakdown.memory_bandwidth,
             &mut breakdown.memory_latency,
             &mut breakdown.shared,

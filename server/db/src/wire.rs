@@ -283,7 +283,11 @@ pub struct Access {
     pub space: &'static str,
     #[schemars(extend("enum" = ["load", "store", "atomic"]))]
     pub op: &'static str,
+    /// The PTX instruction by its mnemonic, where the source writes one.
+    pub instruction: Option<String>,
     pub bytes_per_lane: u32,
+    /// Bytes that one request moves.
+    pub bytes_per_request: Option<f64>,
     pub index: String,
     #[schemars(extend("enum" = ["coalesced", "broadcast", "strided", "scattered", "data-dependent", "unknown"]))]
     pub pattern: &'static str,
@@ -381,8 +385,12 @@ pub struct Estimate {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Breakdown {
     pub compute: f64,
+    /// The matrix units.
+    pub tensor: f64,
     pub memory_bandwidth: f64,
     pub memory_latency: f64,
+    /// Copies past the registers that are waited for.
+    pub async_copy: f64,
     pub shared: f64,
     pub divergence: f64,
     pub synchronisation: f64,

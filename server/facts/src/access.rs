@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use warplens_machine::{
-    Access as HardwareOp, Profile, atomic_passes, constant_passes, global_request,
-    global_unit_bytes_for, lines_looked_up, shared_request,
+    Access as HardwareOp, Profile, atomic_passes, bank_period, constant_passes, global_request,
+    global_unit_bytes_for, lines_looked_up, rows_request, shared_request,
 };
 use warplens_symbolic::{Arena, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
-use crate::draft::{AccessDraft, Unseen, word};
+use crate::draft::{AccessDraft, RequestKind, Unseen, word};
 use crate::facts::{
-    Access, AlignedRequests, Certainty, IndexExpression, LinearAddress, Op, OtherCase, Pattern,
-    Space, Stride,
+    Access, AlignedRequests, Certainty, Form, IndexExpression, LinearAddress, Op, OtherCase,
+    Pattern, Space, Stride,
 };
 use crate::index::Coordinates;
 use crate::linear::Variables;
@@ -175,6 +175,8 @@ impl Measure<'_> {
             space: draft.space,
             op: draft.op,
             bytes_per_lane: draft.bytes,
+            form: draft.form,
+            instruction: draft.instruction.clone(),
             index,
             index_expression,
             pattern: Pattern::Unknown,
@@ -198,6 +200,7 @@ impl Measure<'_> {
             why: None,
             constraints: Vec::new(),
             other_case: None,
+            ahead: draft.ahead,
             loop_depth: context.loop_depth,
             shared_array: draft.shared,
             array_bytes: draft.extent,
@@ -215,6 +218,33 @@ impl Measure<'_> {
             };
             access.why = Some(why);
             return access;
+        }
+        if let Some(data) = self.arena.opaque(draft.address)
+            && let Some(address) = self.without_whole_periods(draft)
+        {
+            let known = AccessDraft {
+                address,
+                ..draft.clone()
+            };
+            let mut found = self.access(&known, context, executions);
+            if found.certainty == Certainty::Exact && found.requests != Some(0.0) {
+                let part = if data {
+                    "data decides"
+                } else {
+                    "is not followed"
+                };
+                found
+                    .constraints
+                    .push(format!("any value of the offset that {part}"));
+            }
+            return Access {
+                index: access.index,
+                index_expression: access.index_expression,
+                stride: access.stride,
+                linear: access.linear,
+                linear_in_blocks: access.linear_in_blocks,
+                ..found
+            };
         }
         if let Some(data) = self.arena.opaque(draft.address) {
             access.pattern = if data {
@@ -351,14 +381,7 @@ impl Measure<'_> {
         let (profile, arena) = (self.profile, &*self.arena);
         let complete = self.budget.visit(self.domain, arena, &query, &mut |case| {
             let addresses = &case.values[0][..lanes];
-            let cost = cost(
-                profile,
-                draft.space,
-                draft.op,
-                draft.bytes,
-                addresses,
-                case.active,
-            );
+            let cost = cost(profile, draft.kind(), addresses, case.active);
             let lines = lines(draft.space, addresses, case.active);
             sums.add(case.weight, cost, lines, || shape(addresses, case.active));
         });
@@ -409,6 +432,26 @@ impl Measure<'_> {
         found
     }
 
+    /// The address without what is not known of it, where that moves all lanes of a warp together by whole periods: no figure
+    /// depends on it.
+    fn without_whole_periods(&mut self, draft: &AccessDraft) -> Option<Id> {
+        if draft.space == Space::Local {
+            return None;
+        }
+        let period = draft.period(self.profile);
+        let (constant, terms) = self.unwrapped(draft.address);
+        let mut known = self.arena.constant(constant);
+        for (term, factor) in terms {
+            if self.arena.opaque(term).is_none() {
+                let scaled = self.arena.scale(term, factor);
+                known = self.arena.add(known, scaled);
+            } else if self.arena.varies_by_lane(term) || factor % period != 0 {
+                return None;
+            }
+        }
+        Some(known)
+    }
+
     /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.
     fn unwrapped(&self, address: Id) -> (i64, Vec<(Id, i64)>) {
         let (mut constant, mut open) = self.arena.terms(address);
@@ -447,10 +490,10 @@ impl Measure<'_> {
             period,
             // Words that two lanes share come once; on Kepler two of one row, or of one bank.
             unit: match draft.space {
-                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.bytes),
+                Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.width()),
                 _ => period,
             },
-            bytes: i64::from(draft.bytes),
+            bytes: i64::from(draft.width()),
             context,
             varied,
         };
@@ -458,14 +501,7 @@ impl Measure<'_> {
         self.cases
             .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
                 let addresses = &case.values[0][..lanes];
-                cost(
-                    profile,
-                    draft.space,
-                    draft.op,
-                    draft.bytes,
-                    addresses,
-                    case.active,
-                )
+                cost(profile, draft.kind(), addresses, case.active)
             })
     }
 
@@ -649,18 +685,23 @@ fn pattern(access: &Access, sums: &Sums) -> Pattern {
 }
 
 /// Transactions, the ideal, bytes moved, passes, the ideal, active lanes of one request.
-pub(crate) fn cost(
-    profile: &Profile,
-    space: Space,
-    op: Op,
-    bytes: u32,
-    addresses: &[i64],
-    active: u64,
-) -> Cost {
+pub(crate) fn cost(profile: &Profile, kind: RequestKind, addresses: &[i64], active: u64) -> Cost {
+    let RequestKind {
+        space,
+        op,
+        form,
+        bytes,
+    } = kind;
     let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
+    if let Form::Bulk(bytes) = form {
+        return bulk(profile, space, op, bytes, addresses, active);
+    }
     match space {
         Space::Shared => {
-            let request = shared_request(profile, bytes, addresses, active);
+            let request = match form {
+                Form::Rows(matrices) => rows_request(profile, matrices, addresses, active),
+                _ => shared_request(profile, bytes, addresses, active),
+            };
             cost[3] = request.passes;
             cost[4] = request.ideal;
             if op == Op::Atomic {
@@ -682,6 +723,39 @@ pub(crate) fn cost(
                 cost[3] = atomic_passes(bytes, addresses, active);
                 cost[4] = 1;
             }
+        }
+    }
+    cost
+}
+
+/// What copies of `bytes` cost that the active lanes start, each from its address on.
+fn bulk(
+    profile: &Profile,
+    space: Space,
+    op: Op,
+    bytes: u32,
+    addresses: &[i64],
+    active: u64,
+) -> Cost {
+    let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
+    let unit = match space {
+        Space::Shared => bank_period(profile).max(1),
+        _ => i64::from(global_unit_bytes_for(profile, hardware_op(op), 16).max(1)),
+    };
+    for (lane, &start) in addresses.iter().enumerate() {
+        if active >> lane & 1 == 0 {
+            continue;
+        }
+        let end = start.saturating_add(i64::from(bytes)) - 1;
+        let units = (end.div_euclid(unit) - start.div_euclid(unit) + 1) as u32;
+        let ideal = bytes.div_ceil(unit as u32);
+        if space == Space::Shared {
+            cost[3] += units;
+            cost[4] += ideal;
+        } else {
+            cost[0] += units;
+            cost[1] += ideal;
+            cost[2] += units * unit as u32;
         }
     }
     cost

@@ -3,10 +3,12 @@
 //! In: sites, addresses and conditions as expressions, each with its context. What holds: a draft has no figures; those are
 //! made of it when the run is over.
 
+use std::sync::Arc;
+
 use warplens_machine::{Profile, address_period, bank_period};
 use warplens_symbolic::Id;
 
-use crate::facts::{Alias, BranchKind, Op, Site, Space, StructField};
+use crate::facts::{Alias, BranchKind, Form, Op, Site, Space, StructField};
 use crate::value::{Doubt, PartId};
 use crate::why::Why;
 
@@ -20,6 +22,10 @@ pub(crate) struct AccessDraft {
     pub(crate) shared: Option<usize>,
     pub(crate) op: Op,
     pub(crate) bytes: u32,
+    pub(crate) form: Form,
+    /// The PTX instruction that it is written as.
+    pub(crate) instruction: Option<Arc<str>>,
+    pub(crate) ahead: Option<u32>,
     pub(crate) element: u32,
     pub(crate) address: Id,
     pub(crate) context: usize,
@@ -35,6 +41,25 @@ pub(crate) struct AccessDraft {
 }
 
 impl AccessDraft {
+    /// What decides the cost of one of its requests, with the addresses.
+    pub(crate) fn kind(&self) -> RequestKind {
+        RequestKind {
+            space: self.space,
+            op: self.op,
+            form: self.form,
+            bytes: self.bytes,
+        }
+    }
+
+    /// Bytes behind one address.
+    pub(crate) fn width(&self) -> u32 {
+        match self.form {
+            Form::Lanes => self.bytes,
+            Form::Rows(_) => 16,
+            Form::Bulk(bytes) => bytes,
+        }
+    }
+
     /// A shift of all lanes by this many bytes changes no figure.
     pub(crate) fn period(&self, profile: &Profile) -> i64 {
         match self.space {
@@ -44,6 +69,16 @@ impl AccessDraft {
         }
         .max(1)
     }
+}
+
+/// What decides the cost of a request, with the addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestKind {
+    pub(crate) space: Space,
+    pub(crate) op: Op,
+    pub(crate) form: Form,
+    /// Bytes of each lane.
+    pub(crate) bytes: u32,
 }
 
 /// Accesses of which only the runtime knows more.

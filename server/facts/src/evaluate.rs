@@ -10,11 +10,14 @@ use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 use crate::draft::{AccessDraft, BranchDraft, Unseen};
 use crate::executor::Executor;
 use crate::facts::{
-    Alias, Arithmetic, BranchKind, Link, Number, Op, OpClass, Operator, Space, StructField,
+    Alias, Arithmetic, BranchKind, Form, Link, Number, Op, OpClass, Operator, Space, StructField,
 };
 use crate::flow::{Draft, compute};
 use crate::issued;
 use crate::value::{Array, ArrayId, Kind, Place, Value, is_memory, space_of};
+
+/// Bytes at a multiple of which arrays and what pointers lead to begin.
+pub(crate) const ALIGNMENT: i64 = 256;
 
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
@@ -383,6 +386,8 @@ impl Executor<'_> {
                         }
                     }
                     (Type::Pointer(..), Kind::Pointer(..)) => value,
+                    // An address stays one as an integer that holds it.
+                    (Type::Int { bits: 32.., .. }, Kind::Pointer(..)) => value,
                     (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
                         kind: Kind::Int(id),
                         ..value
@@ -443,7 +448,13 @@ impl Executor<'_> {
             ExprKind::Inline(statements, result) => {
                 self.inline(statements, *result, &expression.ty)
             }
-            ExprKind::Apply(routine, arguments) => self.apply(*routine, arguments, expression),
+            ExprKind::Apply(routine, arguments) => {
+                // It may write to what it is given, and is not executed for each call.
+                self.elements.clear();
+                let value = self.apply(*routine, arguments, expression);
+                self.elements.clear();
+                value
+            }
             ExprKind::Opaque(reason, parts) => {
                 let build = *reason == Opaque::Build;
                 let (mut loads, mut uniform, mut data) =
@@ -622,8 +633,24 @@ impl Executor<'_> {
         {
             return self.move_pointer(array, offset, left, &b, op == IrOp::Sub, line);
         }
-        if let (Kind::Pointer(array, offset), IrOp::Add) = (b.kind, op) {
+        if let (Kind::Pointer(array, offset), IrOp::Add) = (b.kind, op)
+            && !matches!(a.kind, Kind::Pointer(..))
+        {
             return self.move_pointer(array, offset, right, &a, false, line);
+        }
+        if ty.is_int() && (left.ty.is_int() || right.ty.is_int()) {
+            let found = self.address_arithmetic(op, &a, &b);
+            if let Some(kind) = found {
+                let id = match kind {
+                    Kind::Int(id) | Kind::Pointer(_, id) => Some(id),
+                    Kind::Data => None,
+                };
+                self.integer_by(kind_of(op), id, line, &mut [&mut a, &mut b]);
+                return Value {
+                    kind,
+                    ..Value::data(false)
+                };
+            }
         }
         let (x, y) = (self.as_int(&a), self.as_int(&b));
         // Comparisons and arithmetic happen in the common type.
@@ -786,6 +813,107 @@ impl Executor<'_> {
         Value::pointer(array, moved)
     }
 
+    /// An operator on an address as an integer: its array begins at a multiple of [`ALIGNMENT`], so that the bits below
+    /// that are those of the offset. What depends on more of them is assumed of the launch.
+    fn address_arithmetic(&mut self, op: IrOp, a: &Value, b: &Value) -> Option<Kind> {
+        let (array, offset, by) = match (a.kind, b.kind) {
+            (Kind::Pointer(p, x), Kind::Pointer(q, y)) if op == IrOp::Sub => {
+                return Some(Kind::Int(if p == q {
+                    self.arena.sub(x, y)
+                } else {
+                    self.unknown(false, true)
+                }));
+            }
+            (Kind::Pointer(array, offset), Kind::Int(by)) => (array, offset, by),
+            (Kind::Int(by), Kind::Pointer(array, offset))
+                if matches!(op, IrOp::Xor | IrOp::Or | IrOp::And) =>
+            {
+                (array, offset, by)
+            }
+            _ => return None,
+        };
+        let range = self.arena.range(by);
+        let low = range.non_negative() && range.hi < ALIGNMENT;
+        let op = match op {
+            IrOp::Xor => BinaryOp::Xor,
+            IrOp::Or => BinaryOp::Or,
+            IrOp::And => BinaryOp::And,
+            IrOp::Rem => BinaryOp::Rem,
+            IrOp::Shr => BinaryOp::Shr,
+            IrOp::Div => BinaryOp::Div,
+            IrOp::Shl => BinaryOp::Shl,
+            _ => return None,
+        };
+        match op {
+            BinaryOp::Xor | BinaryOp::Or => {
+                let offset = if low {
+                    offset
+                } else {
+                    self.absolute(array, offset)
+                };
+                Some(Kind::Pointer(array, self.arena.binary(op, offset, by)))
+            }
+            // Down to a multiple of a power of two.
+            BinaryOp::And if !low => {
+                let mask = self.arena.as_const(by).map(|mask| i64::from(mask as i32));
+                let clears = mask.filter(|mask| *mask < 0).map(i64::wrapping_neg);
+                let size = clears.filter(|size| size.count_ones() == 1);
+                let offset = if size.is_some_and(|size| size <= ALIGNMENT) {
+                    offset
+                } else {
+                    self.absolute(array, offset)
+                };
+                if size.is_some() {
+                    let mask = self.arena.constant(-size?);
+                    return Some(Kind::Pointer(array, self.arena.binary(op, offset, mask)));
+                }
+                Some(Kind::Int(self.arena.binary(op, offset, by)))
+            }
+            BinaryOp::And => Some(Kind::Int(self.arena.binary(op, offset, by))),
+            BinaryOp::Rem
+                if self
+                    .arena
+                    .as_const(by)
+                    .is_some_and(|by| by > 0 && ALIGNMENT % by == 0) =>
+            {
+                Some(Kind::Int(self.arena.binary(op, offset, by)))
+            }
+            _ => {
+                let absolute = self.absolute(array, offset);
+                Some(Kind::Int(self.arena.binary(op, absolute, by)))
+            }
+        }
+    }
+
+    /// An offset with where its array begins: at 0 where it is the only one of its memory, assumed to be there otherwise.
+    fn absolute(&mut self, array: ArrayId, offset: Id) -> Id {
+        let of = self.arrays[array.0 as usize].clone();
+        let shared = |var: &warplens_ir::Var| {
+            matches!(var.storage, Storage::Shared | Storage::DynamicShared)
+        };
+        let alone = of.space == Space::Shared
+            && self.kernel.vars.iter().filter(|var| shared(var)).count() == 1;
+        if alone {
+            return offset;
+        }
+        let name = format!("&{}", of.name);
+        let base = match self.bases.get(&array) {
+            Some(&base) => base,
+            None => {
+                let kind = SymbolKind::Fixed {
+                    value: 0,
+                    assumed: true,
+                };
+                let base = self
+                    .arena
+                    .symbol(&name, kind, Interval::new(0, i64::from(i32::MAX)));
+                self.bases.insert(array, base);
+                base
+            }
+        };
+        self.arena.add(offset, base)
+    }
+
     fn assign(&mut self, op: Option<IrOp>, target: &Expr, value: &Expr, whole: &Expr) -> Value {
         let line = whole.site.line;
         let from = op.map_or_else(|| value.ty.clone(), |_| target.ty.common(&value.ty));
@@ -818,6 +946,7 @@ impl Executor<'_> {
                     ..result
                 }
             }
+            (Type::Int { bits: 32.., .. }, Kind::Pointer(..)) => result,
             (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
                 kind: Kind::Int(id),
                 ..result
@@ -933,6 +1062,30 @@ impl Executor<'_> {
         let line = whole.site.line;
         let first = self.accesses.len();
         match function {
+            Function::Instruction(mnemonic, function) => {
+                let value = self.call(function, arguments, whole);
+                let texts = [Op::Load, Op::Store].map(|op| self.written(mnemonic, op, arguments));
+                for draft in self.accesses.iter_mut().skip(first) {
+                    if draft.site == whole.site {
+                        draft.instruction = Some(std::sync::Arc::clone(mnemonic));
+                        let [load, store] = &texts;
+                        let text = if draft.op == Op::Load { load } else { store };
+                        draft.text.clone_from(text);
+                    }
+                }
+                return value;
+            }
+            Function::Rows { store, matrices } => {
+                return self.rows(*store, *matrices, arguments, whole);
+            }
+            Function::Bulk => {
+                self.bulk_copy(arguments, whole);
+                return Value::data(true);
+            }
+            Function::CopyPastRegisters => {
+                self.copy_past_registers(arguments, whole);
+                return Value::data(true);
+            }
             Function::Load => {
                 let Some(pointer) = arguments.first() else {
                     return Value::data(false);
@@ -989,6 +1142,9 @@ impl Executor<'_> {
                 };
             }
             Function::Tile { store } => {
+                if let Some(value) = self.fragment(function, arguments, whole) {
+                    return value;
+                }
                 let mut loads = Vec::new();
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
@@ -1184,7 +1340,165 @@ impl Executor<'_> {
                     Value::data(false)
                 }
             }
+            Function::Ignored(_, name) => {
+                let left = values.first().map(|left| self.as_int(left));
+                self.wait_for_copies(name, left, line);
+                Value::data(true)
+            }
             _ => Value::data(true),
+        }
+    }
+
+    /// Copies past the registers are grouped, or waited for but for the last groups.
+    fn wait_for_copies(&mut self, name: &str, left: Option<Id>, line: u32) {
+        if self.dry > 0 || self.counting_only {
+            return;
+        }
+        let left = match name {
+            "cp.async.commit_group" | "__pipeline_commit" => return self.copies.commit(),
+            "cp.async.wait_group" | "__pipeline_wait_prior" | "wait_prior" => {
+                left.and_then(|id| self.arena.as_const(id)).unwrap_or(0)
+            }
+            "cp.async.wait_all" => 0,
+            _ => return,
+        };
+        let waited = self.copies.wait(usize::try_from(left).unwrap_or(0));
+        compute(&mut self.flow, line, &Mix::default(), &waited, 0.0);
+    }
+
+    /// `ldmatrix`, `stmatrix`: each lane gives the address of a row.
+    fn rows(&mut self, store: bool, matrices: u8, arguments: &[Expr], whole: &Expr) -> Value {
+        let mut loads = Vec::new();
+        for argument in arguments.iter().skip(1) {
+            loads.append(&mut self.eval(argument).loads);
+        }
+        self.settle();
+        let Some(pointer) = arguments.first() else {
+            return Value::data(false);
+        };
+        if let Place::Memory(array, offset) = self.pointed_at(pointer) {
+            let op = if store { Op::Store } else { Op::Load };
+            let bytes = 4 * u32::from(matrices);
+            let draft = self.record(array, offset, bytes, 16, op, whole, &loads);
+            self.shape_of(draft, Form::Rows(matrices));
+            if !store {
+                return Value {
+                    loads: vec![draft],
+                    ..Value::data(false)
+                };
+            }
+        }
+        Value::data(false)
+    }
+
+    /// An instruction with its address as the source writes it: `ldmatrix [addr]`.
+    fn written(&self, mnemonic: &str, op: Op, arguments: &[Expr]) -> String {
+        let address = match arguments {
+            [
+                Expr {
+                    kind: ExprKind::Assign(None, to, from),
+                    ..
+                },
+                ..,
+            ] => Some(if op == Op::Load { &**from } else { &**to }),
+            // To where, from where.
+            [_, from, ..] if op == Op::Load && mnemonic.contains(".bulk") => Some(from),
+            arguments => arguments.first(),
+        };
+        let word = mnemonic.split(".sync").next().unwrap_or(mnemonic);
+        let word = match word.split('.').next() {
+            Some("cp") => word.split_once(".shared").map_or(word, |(word, _)| word),
+            _ => mnemonic.split('.').next().unwrap_or(mnemonic),
+        };
+        match address {
+            Some(address) => format!("{word} [{}]", self.quote(innermost(address).site)),
+            None => word.to_owned(),
+        }
+    }
+
+    /// What the access that was recorded last moves.
+    pub(crate) fn shape_of(&mut self, draft: usize, form: Form) {
+        if self.dry > 0 || self.counting_only {
+            return;
+        }
+        if let Some(draft) = self.accesses.get_mut(draft) {
+            draft.form = form;
+        }
+    }
+
+    /// A copy that waits for nothing: a load and a store, under the condition that it reads anything.
+    fn copy_past_registers(&mut self, arguments: &[Expr], whole: &Expr) {
+        let Some(Expr {
+            kind: ExprKind::Assign(None, to, from),
+            ..
+        }) = arguments.first()
+        else {
+            for argument in arguments {
+                self.eval(argument);
+            }
+            return;
+        };
+        let first = self.accesses.len();
+        let reads = arguments.get(1).map(|size| {
+            let size = self.eval(size);
+            let id = self.as_int(&size);
+            self.arena.truth(id)
+        });
+        let outer = self.context;
+        if let Some(reads) = reads {
+            self.enter(reads, true, usize::MAX, false);
+        }
+        self.eval(from);
+        self.context = outer;
+        self.settle();
+        let place = self.place(to);
+        self.write(&place, to, Value::data(false));
+        let origin = self.origin(whole);
+        let added = self.accesses.iter_mut().enumerate().skip(first);
+        for (number, draft) in added {
+            if matches!(draft.space, Space::Global | Space::Shared) {
+                draft.site = whole.site;
+                draft.origin = origin;
+                draft.ahead = Some(1);
+                if draft.op == Op::Load {
+                    self.copies.issue(number);
+                }
+            }
+        }
+    }
+
+    /// A copy that one thread starts: a load and a store, whole in one request each.
+    fn bulk_copy(&mut self, arguments: &[Expr], whole: &Expr) {
+        let [to, from, rest @ ..] = arguments else {
+            return;
+        };
+        let bytes = rest.first().and_then(|size| {
+            let size = self.eval(size);
+            let id = self.as_int(&size);
+            self.arena.value(id)
+        });
+        let bytes = bytes
+            .and_then(|bytes| u32::try_from(bytes).ok())
+            .unwrap_or(0);
+        for (pointer, op) in [(from, Op::Load), (to, Op::Store)] {
+            self.settle();
+            let Place::Memory(mut array, offset) = self.pointed_at(pointer) else {
+                continue;
+            };
+            if self.arrays[array.0 as usize].space != Space::Shared {
+                // A tensor's map lies elsewhere than the tensor.
+                let name = self.arrays[array.0 as usize].name.clone();
+                if bytes == 0 {
+                    array = self.array(&name, Space::Global);
+                }
+            }
+            let offset = if bytes == 0 {
+                self.unknown(false, false)
+            } else {
+                offset
+            };
+            let draft = self.record(array, offset, bytes.max(1), 1, op, whole, &[]);
+            self.shape_of(draft, Form::Bulk(bytes));
         }
     }
 
@@ -1263,6 +1577,9 @@ impl Executor<'_> {
             shared: None,
             op,
             bytes,
+            form: Form::Lanes,
+            instruction: None,
+            ahead: None,
             element: bytes,
             address,
             context: self.context,
@@ -1454,6 +1771,9 @@ impl Executor<'_> {
                 } else {
                     self.access(*array, *offset, Op::Load, expression, &[])
                 };
+                if let Some(known) = self.element(*array, *offset, &expression.ty) {
+                    return Value { loads, ..known };
+                }
                 let uniform = !self.arena.varies_by_lane(*offset)
                     && self.arrays[array.0 as usize].space != Space::Local;
                 match &expression.ty {
@@ -1514,6 +1834,7 @@ impl Executor<'_> {
                 self.env.set(*id, Some(value));
             }
             Place::Memory(array, offset) => {
+                self.keep_element(*array, *offset, &target.ty, &value);
                 if self.is_own_scalar(*array, *offset, target) {
                     self.pending.extend(value.loads);
                 } else {
@@ -1618,7 +1939,7 @@ impl Executor<'_> {
 
     /// Records one memory instruction; its draft's index.
     #[allow(clippy::too_many_arguments, reason = "all of it is the access")]
-    fn record(
+    pub(crate) fn record(
         &mut self,
         array: ArrayId,
         address: Id,
@@ -1669,6 +1990,9 @@ impl Executor<'_> {
             shared,
             op,
             bytes,
+            form: Form::Lanes,
+            instruction: None,
+            ahead: None,
             element,
             address,
             context: self.context,
@@ -1791,6 +2115,19 @@ fn number(ty: &Type) -> Number {
         Type::Int { .. } => Number::Integer,
         _ => Number::Single,
     }
+}
+
+/// What an address is made of by conversions alone.
+fn innermost(address: &Expr) -> &Expr {
+    let mut at = address;
+    while let ExprKind::Cast(_, inner)
+    | ExprKind::Deref(inner)
+    | ExprKind::AddressOf(inner)
+    | ExprKind::Field(inner, _) = &at.kind
+    {
+        at = inner;
+    }
+    at
 }
 
 fn is_product(expression: &Expr) -> bool {

@@ -187,6 +187,7 @@ impl Executor<'_> {
                     ..value
                 }
             }
+            (Type::Int { bits: 32.., .. }, Kind::Pointer(..)) => value,
             (Type::Int { .. }, Kind::Pointer(_, id)) => Value {
                 kind: Kind::Int(id),
                 ..value
@@ -251,12 +252,14 @@ impl Executor<'_> {
         let start = self.static_operations;
 
         let saved = std::mem::take(&mut self.flow);
+        let copies = (self.dry == 0).then(|| self.copies.clone());
         self.enter(truth, true, branch, false);
         let taken = self.context;
         let then_exits = self.block_of(then);
         let then_changes = self.env.take_back(&mark);
         let mark = self.env.mark();
         let then_flow = std::mem::take(&mut self.flow);
+        let then_copies = copies.map(|copies| std::mem::replace(&mut self.copies, copies));
         let taken_operations = self.static_operations - start;
         self.context = outer;
 
@@ -266,6 +269,9 @@ impl Executor<'_> {
         self.parted(condition, branch, (outer, taken, Some(other)));
         let other_exits = self.block_of(otherwise);
         let other_flow = std::mem::replace(&mut self.flow, saved);
+        if let Some(copies) = then_copies {
+            self.copies.meet(copies);
+        }
         self.context = outer;
         if of_switch.is_none() {
             self.set_operations(

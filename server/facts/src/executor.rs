@@ -12,8 +12,10 @@ use crate::bodies::Routines;
 use crate::cases::MOST_TURNS;
 use crate::chance;
 use crate::context::{Context, Origin as GuardOrigin};
+use crate::copies::Copies;
 use crate::dependence::Graph;
 use crate::draft::{AccessDraft, BarrierDraft, BranchDraft, ControlDraft, From};
+use crate::elements::Stored;
 use crate::env::Env;
 use crate::facts::{
     Assumption, CopiedLine, NotUnderstood, OpClass, Operator, SharedArray, Site, Source,
@@ -45,6 +47,12 @@ pub(crate) struct Executor<'a> {
     pub(crate) env: Env,
     pub(crate) arrays: Vec<Array>,
     pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
+    /// Integers in the thread's own arrays.
+    pub(crate) elements: FxHashMap<ArrayId, Vec<Stored>>,
+    /// Copies past the registers on their way.
+    pub(crate) copies: Copies,
+    /// Where arrays begin, of those whose address as a number matters.
+    pub(crate) bases: FxHashMap<ArrayId, Id>,
     /// Expressions evaluated so far.
     pub(crate) steps: u32,
     pub(crate) contexts: Vec<Context>,
@@ -182,6 +190,9 @@ impl<'a> Executor<'a> {
             env: Env::new(request.kernel.vars.len()),
             arrays: Vec::new(),
             arrays_by_var: FxHashMap::default(),
+            elements: FxHashMap::default(),
+            copies: Copies::default(),
+            bases: FxHashMap::default(),
             steps: 0,
             contexts: vec![top],
             context: 0,

@@ -198,6 +198,10 @@ pub struct Access {
     pub op: Op,
     /// Bytes each active lane moves.
     pub bytes_per_lane: u32,
+    /// What a request moves together.
+    pub form: Form,
+    /// The PTX instruction that the source writes, by its mnemonic.
+    pub instruction: Option<std::sync::Arc<str>>,
     /// The element index, symbolically: `blockIdx.x * 256 + threadIdx.x`.
     pub index: String,
     /// The same as an expression; `None` where elements do not divide it.
@@ -246,6 +250,8 @@ pub struct Access {
     pub constraints: Vec<String>,
     /// One case outside the constraints, where there are some and it differs.
     pub other_case: Option<OtherCase>,
+    /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for, at least 1.
+    pub ahead: Option<u32>,
     /// Depth of loops around it.
     pub loop_depth: u32,
     /// Index into [`SourceFacts::shared_arrays`] for shared accesses.
@@ -256,6 +262,30 @@ pub struct Access {
     pub alias: Alias,
     /// Loads: where the value is first needed; `None` where it never is, or that was not followed.
     pub first_use: Option<FirstUse>,
+}
+
+/// What the lanes of a request move together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Form {
+    /// Each lane what its own address says.
+    #[default]
+    Lanes,
+    /// Rows of 16 bytes, eight of them each of so many matrices: `ldmatrix`, `stmatrix`.
+    Rows(u8),
+    /// As many bytes, one behind the other, for each lane that starts the copy.
+    Bulk(u32),
+}
+
+impl Access {
+    /// Bytes that one request moves, lanes that share an address counted each.
+    pub fn bytes_per_request(&self) -> Option<f64> {
+        match self.form {
+            Form::Rows(matrices) => Some(f64::from(matrices) * 128.0),
+            Form::Bulk(0) => None,
+            Form::Bulk(bytes) => Some(f64::from(bytes) * self.active_lanes_per_request?),
+            Form::Lanes => Some(f64::from(self.bytes_per_lane) * self.active_lanes_per_request?),
+        }
+    }
 }
 
 /// What else may reach the memory that an access goes to.

@@ -61,14 +61,7 @@ pub fn lane_requests(request: &Request, wanted: &dyn Fn(usize) -> bool) -> Vec<L
         executor.domain.visit(&executor.arena, &query, &mut |case| {
             of += case.weight;
             let addresses = &case.values[0][..lanes];
-            let cost = cost(
-                request.profile,
-                draft.space,
-                draft.op,
-                draft.bytes,
-                addresses,
-                case.active,
-            );
+            let cost = cost(request.profile, draft.kind(), addresses, case.active);
             let known = by_cost.entry(cost).or_insert_with(|| {
                 let addresses = addresses.iter().enumerate();
                 let there = |lane: usize| case.active >> lane & 1 == 1;

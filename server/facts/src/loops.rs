@@ -7,6 +7,7 @@ use warplens_ir::{
     Expr, ExprKind, LoopKind, Runs, Stmt, StmtKind, Type, VarId, Visitor, any_in_iteration,
     any_statement, walk,
 };
+use warplens_machine::Mix;
 use warplens_symbolic::{BinaryOp, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::cases::MOST_TURNS;
@@ -23,6 +24,12 @@ const GUESSED_TRIPS: i64 = 16;
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
+/// Values that a variable goes through again and again, at most: the stages of a pipeline.
+const MOST_STAGES: usize = 64;
+
+/// What is put in place of variables to find them, at most.
+const MOST_SUBSTITUTIONS: u32 = 1024;
+
 /// How a variable moves.
 #[derive(Debug, Clone)]
 enum Motion {
@@ -30,6 +37,8 @@ enum Motion {
     Linear(Id),
     /// As listed.
     Listed(Vec<i64>),
+    /// Through these values, again and again: `stage ^= 1`, `stage = (stage + 1) % 3`.
+    Cyclic(Vec<i64>),
     /// Multiplied, divided or shifted by a constant, which may be an assumed one: listed once the trip
     /// count is known.
     Geometric(BinaryOp, i64, bool),
@@ -153,6 +162,10 @@ impl Executor<'_> {
             self.env.set(*id, Some(now));
         }
         let saved = std::mem::take(&mut self.flow);
+        if self.dry == 0 {
+            self.copies.enter_loop();
+        }
+        self.forget_elements(body);
         let start = self.static_operations;
         let mut inner = self.context;
         if self.dry == 0 {
@@ -208,6 +221,9 @@ impl Executor<'_> {
             let issued = issued::branch(back);
             compute(&mut self.flow, line, &issued, &[], 1.0);
             self.dependence.issue(OpClass::Branch, &issued);
+        }
+        if self.dry == 0 {
+            self.wait_for_earlier_copies(line);
         }
         let body_flow = std::mem::replace(&mut self.flow, saved);
         self.context = outer;
@@ -266,6 +282,9 @@ impl Executor<'_> {
         {
             self.count_last_test(condition);
         }
+        if has_break {
+            self.forget_elements(body);
+        }
         let mut left = self.no_exits();
         // Lanes that returned from some iteration stay away; which iteration is not followed.
         if self.arena.as_const(exits.returned) != Some(0) {
@@ -285,6 +304,21 @@ impl Executor<'_> {
             };
         }
         left
+    }
+
+    /// Copies that a later iteration waits for: their latency is over when the iterations between are.
+    fn wait_for_earlier_copies(&mut self, line: u32) {
+        let pending = self.copies.leave_loop();
+        let mut waited = Vec::with_capacity(pending.len());
+        for (draft, ahead) in pending {
+            if let Some(copy) = self.accesses.get_mut(draft) {
+                copy.ahead = Some(ahead);
+                waited.push(draft);
+            }
+        }
+        if !waited.is_empty() {
+            compute(&mut self.flow, line, &Mix::default(), &waited, 0.0);
+        }
     }
 
     /// Ends the loop in the graph of dependences: where each variable comes from behind it.
@@ -443,6 +477,7 @@ impl Executor<'_> {
                 self.motion(before, after, stand_in)
             })
             .collect();
+        self.cycles(entry, &ends, &stand_ins, &mut motions);
         self.env.take_back(&mark);
         self.context = context;
         self.pending = pending;
@@ -543,6 +578,70 @@ impl Executor<'_> {
         Motion::Lost(data, !self.arena.varies_by_lane(end))
     }
 
+    /// Variables that come back to their first values together, each made of them alone.
+    fn cycles(
+        &mut self,
+        entry: &[(VarId, Value)],
+        ends: &[Option<Id>],
+        stand_ins: &[Id],
+        motions: &mut [Motion],
+    ) {
+        // Its place, what it is after an iteration, its stand-in, its values.
+        let mut found: Vec<(usize, Id, Symbol, Vec<i64>)> = Vec::new();
+        for (at, ((_, value), motion)) in entry.iter().zip(motions.iter()).enumerate() {
+            if let (Motion::Lost(false, _), Kind::Int(first), Some(end)) =
+                (motion, value.kind, ends[at])
+                && let Some(first) = self.arena.as_const(first)
+                && let Some(own) = self.arena.as_symbol(stand_ins[at])
+                && found.len() < MOST_STAGES
+            {
+                found.push((at, end, own, vec![first]));
+            }
+        }
+        let (mut steps, mut left) = (0, MOST_SUBSTITUTIONS);
+        while !found.is_empty() && steps < MOST_STAGES {
+            let mut next: Vec<Option<i64>> = Vec::with_capacity(found.len());
+            for (_, end, ..) in &found {
+                let mut after = *end;
+                for (_, _, other, values) in &found {
+                    if self.arena.depends_on(after, *other) {
+                        if left == 0 {
+                            return;
+                        }
+                        left -= 1;
+                        let value = self.arena.constant(values[steps]);
+                        after = self.arena.substitute(after, *other, value);
+                    }
+                }
+                next.push(self.arena.as_const(after));
+            }
+            if next.iter().any(Option::is_none) {
+                // What depends on anything else is none of them; the others are followed anew.
+                let mut known = next.iter();
+                found.retain(|_| known.next().is_some_and(Option::is_some));
+                for (.., values) in &mut found {
+                    values.truncate(1);
+                }
+                steps = 0;
+                continue;
+            }
+            let back = next
+                .iter()
+                .zip(&found)
+                .all(|(next, (.., values))| *next == Some(values[0]));
+            if back {
+                for (at, _, _, values) in found {
+                    motions[at] = Motion::Cyclic(values);
+                }
+                return;
+            }
+            for (next, (.., values)) in next.into_iter().zip(&mut found) {
+                values.extend(next);
+            }
+            steps += 1;
+        }
+    }
+
     /// The value after a number of iterations.
     fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
         let lost = |executor: &mut Self, data: bool, uniform: bool| match value.kind {
@@ -563,6 +662,23 @@ impl Executor<'_> {
             Motion::Listed(values) => {
                 let id = self.arena.table(iterations, values);
                 Value::int(id)
+            }
+            Motion::Cyclic(values) => {
+                let length = self.arena.constant(values.len() as i64);
+                let at = self.arena.binary(BinaryOp::Rem, iterations, length);
+                // Stages one after the other are a sum.
+                let step = values
+                    .get(1)
+                    .map_or(0, |second| second.wrapping_sub(values[0]));
+                let even = values
+                    .windows(2)
+                    .all(|pair| pair[1].wrapping_sub(pair[0]) == step);
+                if !even {
+                    return Value::int(self.arena.table(at, values));
+                }
+                let first = self.arena.constant(values[0]);
+                let moved = self.arena.scale(at, step);
+                Value::int(self.arena.add(first, moved))
             }
             Motion::Linear(by) => {
                 let way = self.arena.mul(*by, iterations);

@@ -165,6 +165,19 @@ pub enum Function {
         /// A store.
         store: bool,
     },
+    /// Rows of 16 bytes of shared memory, one through each lane's first argument: `ldmatrix`, `stmatrix`. Each phase serves
+    /// the eight rows of one matrix.
+    Rows {
+        /// A store.
+        store: bool,
+        /// Matrices, 8 rows each.
+        matrices: u8,
+    },
+    /// A copy that one thread starts: to the first argument, from the second, of as many bytes as the third says; fewer
+    /// arguments where the source does not say it.
+    Bulk,
+    /// A function that the source writes as an instruction of PTX, by its mnemonic.
+    Instruction(Arc<str>, Box<Function>),
     /// An access through a texture, a surface or an image.
     Texture {
         /// A store.
@@ -186,6 +199,16 @@ pub enum Function {
     WarpExchange(Exchange, Arc<str>),
     /// Makes no access that counts: `__syncwarp`, fences, `printf`, `assert`, by name.
     Ignored(Effect, Arc<str>),
+}
+
+impl Function {
+    /// The function itself, however it is written, and its mnemonic where the source writes PTX.
+    pub fn plain(&self) -> (&Function, Option<&Arc<str>>) {
+        match self {
+            Function::Instruction(mnemonic, function) => (function, Some(mnemonic)),
+            function => (function, None),
+        }
+    }
 }
 
 /// How the names of a row are spelled.

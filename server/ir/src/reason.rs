@@ -41,6 +41,8 @@ pub enum Reason {
     StructuredBinding,
     /// A jump that is neither a branch nor a loop.
     Goto,
+    /// An instruction of PTX that is not known, by its mnemonic, or with other operands than it takes.
+    Assembly(Box<str>),
     /// A limit of inlining, expressions or steps was met.
     TooMuch,
     /// What the preprocessor found wrong with a directive or a macro, in its words.
@@ -69,7 +71,7 @@ impl fmt::Display for Reason {
             Reason::StructuredBinding => "structured binding",
             Reason::Goto => "goto",
             Reason::TooMuch => "expands to too much",
-            Reason::Preprocessor(message) => message,
+            Reason::Assembly(message) | Reason::Preprocessor(message) => message,
         })
     }
 }

@@ -74,6 +74,27 @@ pub fn shared_request(
     all
 }
 
+/// Passes of `ldmatrix` and `stmatrix`, which move rows of 16 bytes: each phase serves the eight rows of one matrix, whose
+/// addresses lanes 8·i to 8·i + 7 give (PTX ISA, `ldmatrix`).
+pub fn rows_request(p: &Profile, matrices: u8, addresses: &[i64], active: u64) -> SharedRequest {
+    let mut all = SharedRequest::default();
+    let phases = addresses.chunks(ROWS).take(usize::from(matrices));
+    for (phase, rows) in phases.enumerate() {
+        let rows = Lanes::gather(rows, active, phase * ROWS);
+        if !rows.get().is_empty() {
+            all.passes += multicast_passes(rows.get(), ROW_BYTES, p.bank_rule);
+            all.ideal += 1;
+        }
+    }
+    all
+}
+
+/// Rows of a matrix that are served at a time.
+const ROWS: usize = 8;
+
+/// Bytes of such a row.
+const ROW_BYTES: u32 = 16;
+
 /// A shift of all lanes by this many bytes never changes what [`shared_request`] answers.
 pub fn bank_period(p: &Profile) -> i64 {
     let row = i64::from(p.bank_rule.banks) * 4;

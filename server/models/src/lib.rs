@@ -106,10 +106,14 @@ impl<'a> Question<'a> {
 pub struct Breakdown {
     /// Issuing and executing arithmetic.
     pub compute: f64,
+    /// The matrix units.
+    pub tensor: f64,
     /// Waiting for the memory's bandwidth.
     pub memory_bandwidth: f64,
     /// Waiting for memory latency that nothing covers.
     pub memory_latency: f64,
+    /// Waiting for copies past the registers that nothing covers.
+    pub async_copy: f64,
     /// The shared-memory pipe.
     pub shared: f64,
     /// Work of lanes that are switched off.
@@ -123,10 +127,14 @@ pub struct Breakdown {
 pub enum Bottleneck {
     /// Arithmetic.
     Compute,
+    /// Matrix units.
+    Tensor,
     /// Bandwidth.
     MemoryBandwidth,
     /// Latency.
     MemoryLatency,
+    /// Copies past the registers.
+    AsyncCopy,
     /// Shared memory.
     Shared,
     /// Divergence.
@@ -140,6 +148,8 @@ impl Bottleneck {
     pub fn name(self) -> &'static str {
         match self {
             Bottleneck::Compute => "compute",
+            Bottleneck::Tensor => "tensor",
+            Bottleneck::AsyncCopy => "async_copy",
             Bottleneck::MemoryBandwidth => "memory_bandwidth",
             Bottleneck::MemoryLatency => "memory_latency",
             Bottleneck::Shared => "shared",

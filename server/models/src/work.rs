@@ -242,8 +242,10 @@ fn bottleneck(breakdown: &Breakdown, cycles: f64) -> Option<Bottleneck> {
     }
     [
         (Bottleneck::Compute, breakdown.compute),
+        (Bottleneck::Tensor, breakdown.tensor),
         (Bottleneck::MemoryBandwidth, breakdown.memory_bandwidth),
         (Bottleneck::MemoryLatency, breakdown.memory_latency),
+        (Bottleneck::AsyncCopy, breakdown.async_copy),
         (Bottleneck::Shared, breakdown.shared),
         (Bottleneck::Divergence, breakdown.divergence),
         (Bottleneck::Synchronisation, breakdown.synchronisation),

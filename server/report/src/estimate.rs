@@ -73,11 +73,13 @@ pub fn grid(launch: &Launch) -> String {
 }
 
 /// The parts of a breakdown by their names in the JSON, `launch` left out because it is not in the sum.
-pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 6] {
+pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 8] {
     [
         ("compute", breakdown.compute),
+        ("tensor", breakdown.tensor),
         ("memory_bandwidth", breakdown.memory_bandwidth),
         ("memory_latency", breakdown.memory_latency),
+        ("async_copy", breakdown.async_copy),
         ("shared", breakdown.shared),
         ("divergence", breakdown.divergence),
         ("synchronisation", breakdown.synchronisation),
@@ -599,6 +601,8 @@ pub(crate) mod tests {
             space,
             op: "load",
             bytes_per_lane: 4,
+            instruction: None,
+            bytes_per_request: Some(128.0),
             index: "i".to_owned(),
             pattern: "strided",
             transactions_per_request: cost.filter(|_| !shared),
@@ -633,6 +637,8 @@ pub(crate) mod tests {
                 memory_latency: 0.0,
                 shared: 0.0,
                 divergence: 0.0,
+                tensor: 0.0,
+                async_copy: 0.0,
                 synchronisation: 0.0,
             },
             interval: None,

@@ -36,6 +36,7 @@ figure{margin:0}figcaption{color:var(--quiet);font-size:.87rem;max-width:60rem}
 .key{display:inline-block;width:.8rem;height:.8rem;vertical-align:-.1rem}
 rect{fill:var(--bar)}rect.target{fill:var(--good)}
 .p-compute{fill:#4477aa}.p-memory_bandwidth{fill:#ee6677}.p-memory_latency{fill:#ccbb44}
+.p-tensor{fill:#0b7285}.p-async_copy{fill:#ee8866}
 .p-shared{fill:#aa3377}.p-divergence{fill:#66ccee}.p-synchronisation{fill:#228833}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.5rem 0}
 dt{color:var(--quiet)}dd{margin:0}

@@ -7,6 +7,7 @@ use warplens_ir::{Bits, Effect, Exchange, Expr, Fragment, Function, MathClass, T
 use super::expressions::{element, is_signed};
 use super::place::Place;
 use super::{Builder, Value, machine, scalars};
+use crate::Class;
 use crate::graph::{Args, Op, Ty, Update, V};
 use crate::recipes;
 
@@ -37,10 +38,23 @@ impl Builder<'_> {
             {
                 return self.sine_and_cosine(name, arguments, ty);
             }
+            Function::Instruction(_, function) => return self.call(function, arguments, whole),
             Function::CopyPastRegisters => {
+                for size in arguments.iter().skip(1) {
+                    self.value(size);
+                }
                 if let Some(copy) = arguments.first() {
                     self.copy(copy);
                 }
+                return Value::new();
+            }
+            Function::Rows { store, .. } => return self.rows(*store, arguments, ty),
+            Function::Bulk => {
+                for argument in arguments {
+                    self.value(argument);
+                }
+                self.push(Op::Fixed(Class::Other, 1), Ty::None, Args::new());
+                self.synchronises();
                 return Value::new();
             }
             Function::Tile { store } => {
@@ -271,8 +285,7 @@ impl Builder<'_> {
         let made = machine(element_ty);
         let lanes = scalars(ty).len();
         if class == MathClass::Tensor {
-            self.product(name, arguments);
-            return self.nothing(ty);
+            return self.product(name, arguments, values, ty);
         }
         let mut out = Value::new();
         // A vector of scalars: each lane is made of its own.

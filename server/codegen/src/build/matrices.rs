@@ -3,10 +3,10 @@
 //! Measured with `nvcc` of release 13 for `sm_75`, `sm_80` and `sm_90`: fragments of all shapes, types and layouts.
 
 use smallvec::{SmallVec, smallvec};
-use warplens_ir::{Expr, ExprKind, Fragment, Matrix};
+use warplens_ir::{Expr, ExprKind, Fragment, Matrix, Type};
 
-use super::Builder;
 use super::place::Place;
+use super::{Builder, Value, machine, scalars};
 use crate::Class;
 use crate::graph::{Args, Op, Space, Ty};
 
@@ -49,18 +49,69 @@ impl Builder<'_> {
         }
     }
 
+    /// `ldmatrix`, `stmatrix`: one instruction for all matrices.
+    pub(super) fn rows(&mut self, store: bool, arguments: &[Expr], ty: &Type) -> Value {
+        let mut given: Args = arguments[1.min(arguments.len())..]
+            .iter()
+            .filter_map(|argument| self.value(argument).first().copied())
+            .collect();
+        let Some(Place::Memory(pointer, space)) =
+            arguments.first().map(|pointer| self.pointed_at(pointer))
+        else {
+            return self.nothing(ty);
+        };
+        let object = self.object(pointer, space);
+        let (base, _) = self.base(pointer);
+        given.insert(0, base);
+        if store {
+            self.push(Op::Fixed(Class::Sts, 1), Ty::None, given);
+            self.changes(object);
+            return Value::new();
+        }
+        self.made_together(Op::Fixed(Class::Lds, 1), given, ty)
+    }
+
+    /// Registers that one instruction writes.
+    fn made_together(&mut self, op: Op, args: Args, ty: &Type) -> Value {
+        let parts = scalars(ty);
+        let [.., _] = parts.as_slice() else {
+            self.push(op, Ty::None, args);
+            return Value::new();
+        };
+        if let [(_, only)] = parts.as_slice() {
+            return smallvec![self.push(op, machine(only), args)];
+        }
+        let all = self.push(op, Ty::I32, args);
+        let parts = parts.iter().enumerate();
+        parts
+            .map(|(number, (_, part))| {
+                self.push(Op::Piece(number as u8), machine(part), smallvec![all])
+            })
+            .collect()
+    }
+
     /// `mma_sync`; `mma` and its like of PTX.
-    pub(super) fn product(&mut self, name: &str, arguments: &[Expr]) {
+    pub(super) fn product(
+        &mut self,
+        name: &str,
+        arguments: &[Expr],
+        values: &[Value],
+        ty: &Type,
+    ) -> Value {
         let usual = self.options.target.machine().products;
         let factor = arguments.get(1).and_then(|a| Fragment::of(&a.ty));
         let count = match factor {
             Some(of) if of.bits == 64 => 1,
             Some(of) if of.bits == 32 => 2 * usual,
-            // PTX names the machine's own shapes, half as wide.
-            None if name == "mma" => usual / 2,
+            None if name.contains('.') => written(name, usual),
             _ => usual,
         };
-        self.push(Op::Fixed(Class::Hmma, count), Ty::None, Args::new());
+        let mut given = Args::new();
+        if factor.is_none() {
+            given.extend(values.iter().flatten().copied());
+        }
+        let work = factor.map_or_else(|| work(name, count), |_| u32::from(count) * WHOLE);
+        self.made_together(Op::Product(count, work), given, ty)
     }
 
     /// A copy into shared memory: one instruction, which the machine code counts among the loads.
@@ -87,6 +138,64 @@ impl Builder<'_> {
             self.push(Op::Fixed(class, 1), Ty::None, smallvec![from, to]);
         }
         self.changes(object);
+    }
+}
+
+/// A product of 16 · 8 · 16 in half precision, in its 64ths.
+const WHOLE: u32 = 64;
+
+/// What a product of PTX takes of the matrix units, in 64ths of 16 · 8 · 16 in half precision: by its multiply-adds, at the
+/// rate of its type. Those of a group of four warps are each warp's part; those that one thread starts are all its own.
+fn work(mnemonic: &str, count: u8) -> u32 {
+    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
+    let Some([m, n, k]) = mnemonic.split('.').find_map(sides) else {
+        return u32::from(count) * WHOLE;
+    };
+    let usual = 16 * 8 * 16;
+    let bits = if has("f64") {
+        // Of parts with fast double precision: an eighth of the rate of pairs of single precision.
+        128
+    } else if has("tf32") {
+        32
+    } else if ["s8", "u8", "e4m3", "e5m2", "e3m2", "e2m3"]
+        .iter()
+        .any(|ty| has(ty))
+    {
+        8
+    } else if ["s4", "u4", "e2m1"].iter().any(|ty| has(ty)) {
+        4
+    } else if has("b1") {
+        1
+    } else {
+        16
+    };
+    // Of a sparse factor every other element is there.
+    let dense = if has("sp") { 2 } else { 1 };
+    let warps = if mnemonic.starts_with("wgmma") { 4 } else { 1 };
+    let products = u64::from(m) * u64::from(n) * u64::from(k);
+    let work = products * u64::from(WHOLE) * bits / (usual * 16 * dense * warps);
+    u32::try_from(work.max(1)).unwrap_or(u32::MAX)
+}
+
+/// `m16n8k16` as its three sides.
+fn sides(word: &str) -> Option<[u32; 3]> {
+    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=4096).contains(side));
+    Some([side(m)?, side(n)?, side(k)?])
+}
+
+/// Instructions that a product of PTX becomes, by its mnemonic: it names the machine's own shapes, of which one is 16 deep
+/// in half precision where `usual` of them make 16 · 16 · 16.
+fn written(mnemonic: &str, usual: u8) -> u8 {
+    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
+    if mnemonic.starts_with("wmma") {
+        return usual;
+    }
+    match () {
+        () if has("m8n8k4") && has("f16") => 4,
+        () if has("m16n8k16") && (has("f16") || has("bf16")) => (usual / 2).max(1),
+        () => 1,
     }
 }
 

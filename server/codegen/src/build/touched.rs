@@ -504,8 +504,16 @@ impl Walk<'_, '_, '_> {
                 self.touched.forks |= self.touched.loads > before;
             }
             ExprKind::Call(function, parts) => {
+                let (function, _) = function.plain();
                 match function {
-                    Function::Atomic(..) | Function::Store | Function::Tile { .. } => {
+                    Function::Rows { store: false, .. } => {}
+                    Function::Bulk => {
+                        self.touched.changes.insert(Object::Everything);
+                    }
+                    Function::Atomic(..)
+                    | Function::Store
+                    | Function::Tile { .. }
+                    | Function::Rows { .. } => {
                         self.touched.far_stores += 1;
                         self.touched
                             .through

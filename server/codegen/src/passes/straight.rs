@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::Backend;
 use crate::graph::{B, End, Graph, Op, Space};
 use crate::thresholds::nvcc;
+use crate::{Backend, Class};
 
 /// Puts short branches where their condition is: what they leave is chosen.
 pub(super) fn predicate(graph: &mut Graph, backend: Backend) {
@@ -61,11 +61,14 @@ fn side(graph: &Graph, way: B, backend: Backend) -> Option<(B, usize)> {
     let mut size = 0;
     for &v in &block.code {
         match graph.op(v) {
+            // A copy past the registers takes a predicate as a load does.
+            Op::Fixed(Class::Ldg, 1) if backend == Backend::Nvidia => size += 2,
             Op::Barrier
             | Op::Shuffle
             | Op::Vote
             | Op::Atomic(..)
             | Op::Fixed(..)
+            | Op::Product(..)
             | Op::Texture
             | Op::Math(_)
             | Op::Div(_)

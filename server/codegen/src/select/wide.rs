@@ -140,6 +140,7 @@ impl Selector<'_> {
                 | Op::System
                 | Op::Shuffle
                 | Op::Fixed(..)
+                | Op::Product(..)
                 | Op::Other => None,
                 _ if self.branches_off(v) => None,
                 Op::Load(space, ..) if key.is_some_and(|(of, ..): Key| of == space) => None,

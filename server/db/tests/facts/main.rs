@@ -8,3 +8,4 @@ mod memory;
 mod metamorphic;
 mod separation;
 mod structural;
+mod tensor;

@@ -72,8 +72,16 @@ fn lanes_that_share_an_unknown_start_take_what_they_take_on_average() {
         expected(&format!("{even} = 0;"), even),
         mean(&|lane| 2 * lane)
     );
+    // Whole sectors further: the figure is the same wherever that is.
     let whole = "a[8 * bins[3] + t]";
-    assert_eq!(expected(&format!("{whole} = 0;"), whole), Some(4.0));
+    let found = facts(&format!("{whole} = 0;"), "gpu = 'rtx-a4000'");
+    let access = first(&found, whole);
+    assert!(access.exact());
+    assert_eq!(access.transactions_per_request, Some(4.0));
+    assert_eq!(
+        access.constraints,
+        ["any value of the offset that data decides"]
+    );
     let gather = "a[bins[t] + t]";
     assert_eq!(expected(&format!("{gather} = 0;"), gather), None);
     let factor = "a[bins[3] * t]";

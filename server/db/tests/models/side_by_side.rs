@@ -55,13 +55,22 @@ fn analysed(path: &Path, gpu: &str, model: ModelId, without: &[Factor]) -> FileA
 fn sum(parts: &Breakdown) -> f64 {
     let Breakdown {
         compute,
+        tensor,
+        async_copy,
         memory_bandwidth,
         memory_latency,
         shared,
         divergence,
         synchronisation,
     } = *parts;
-    compute + memory_bandwidth + memory_latency + shared + divergence + synchronisation
+    compute
+        + tensor
+        + async_copy
+        + memory_bandwidth
+        + memory_latency
+        + shared
+        + divergence
+        + synchronisation
 }
 
 fn near(one: f64, other: f64) -> bool {

@@ -7,7 +7,19 @@ use warplens_ir::{
 use super::numbers::{LANES, LaneValues, extreme, fitted};
 use super::{Attempt, Machine};
 use crate::access::{cost, lines, shape};
-use crate::facts::{Op, Space};
+use crate::draft::RequestKind;
+use crate::evaluate::ALIGNMENT;
+use crate::facts::{Form, Op, Space};
+
+/// A request each of whose lanes accesses what its own address says.
+fn lanes_of_their_own(space: Space, op: Op, bytes: u32) -> RequestKind {
+    RequestKind {
+        space,
+        op,
+        form: Form::Lanes,
+        bytes,
+    }
+}
 
 /// What an lvalue designates.
 enum LValue {
@@ -118,7 +130,9 @@ impl Machine<'_> {
             ExprKind::Cast(_, inner) => {
                 let value = self.eval(inner, active)?;
                 match expression.ty {
-                    Type::Pointer(..) if value.array.is_some() => value,
+                    Type::Pointer(..) | Type::Int { bits: 32.., .. } if value.array.is_some() => {
+                        value
+                    }
                     Type::Int { .. } if inner.ty.is_int() => value.converted(&expression.ty),
                     _ => LaneValues::UNKNOWN,
                 }
@@ -242,6 +256,36 @@ impl Machine<'_> {
         active: u64,
     ) -> Attempt<LaneValues> {
         match function {
+            Function::Instruction(_, function) => {
+                return self.call(function, arguments, whole, active);
+            }
+            Function::Rows { store, matrices } => {
+                for argument in arguments.iter().skip(1) {
+                    self.eval(argument, active)?;
+                }
+                let lvalue = self.pointed_at(arguments.first()?, active)?;
+                if let LValue::Memory(array, space, bytes) = lvalue {
+                    let kind = RequestKind {
+                        space,
+                        op: if *store { Op::Store } else { Op::Load },
+                        form: Form::Rows(*matrices),
+                        bytes: 4 * u32::from(*matrices),
+                    };
+                    self.request(self.part(whole), 0, kind, &bytes, active);
+                    if *store {
+                        self.invalidate(array, active);
+                    }
+                }
+                return Some(LaneValues::UNKNOWN);
+            }
+            Function::CopyPastRegisters => {
+                self.copy_past_registers(arguments, whole, active)?;
+                return Some(LaneValues::UNKNOWN);
+            }
+            Function::Bulk => {
+                self.bulk_copy(arguments, whole, active)?;
+                return Some(LaneValues::UNKNOWN);
+            }
             Function::Load => {
                 let lvalue = self.pointed_at(arguments.first()?, active)?;
                 return Some(self.read(&lvalue, whole, self.part(whole), active));
@@ -270,7 +314,8 @@ impl Machine<'_> {
                         }
                         _ => (Op::Atomic, whole.ty.size().max(4) as u32, *bytes),
                     };
-                    self.request((self.part(whole), op, 0), space, size, &bytes, active);
+                    let kind = lanes_of_their_own(space, op, size);
+                    self.request(self.part(whole), 0, kind, &bytes, active);
                     self.invalidate(array, active);
                 }
                 return Some(LaneValues::UNKNOWN);
@@ -281,8 +326,8 @@ impl Machine<'_> {
                 }
                 let op = if *store { Op::Store } else { Op::Load };
                 let size = (whole.ty.size() as u32).max(4);
-                let key = (self.part(whole), op, 0);
-                self.request(key, Space::Texture, size, &LaneValues::UNKNOWN, active);
+                let kind = lanes_of_their_own(Space::Texture, op, size);
+                self.request(self.part(whole), 0, kind, &LaneValues::UNKNOWN, active);
                 return Some(LaneValues::UNKNOWN);
             }
             _ => {}
@@ -306,6 +351,64 @@ impl Machine<'_> {
             (Function::Bits(bits), values) => named(*bits, &arguments[0].ty, ty, values),
             _ => LaneValues::UNKNOWN,
         })
+    }
+
+    /// A load and a store of one instruction, under the condition that it reads anything.
+    fn copy_past_registers(
+        &mut self,
+        arguments: &[Expr],
+        whole: &Expr,
+        active: u64,
+    ) -> Attempt<()> {
+        let Some(Expr {
+            kind: ExprKind::Assign(None, to, from),
+            ..
+        }) = arguments.first()
+        else {
+            return None;
+        };
+        let mut reading = active;
+        if let Some(size) = arguments.get(1) {
+            let size = self.eval(size, active)?;
+            if active & !size.known != 0 {
+                return None;
+            }
+            reading = size.truth() & active;
+        }
+        let part = self.part(whole);
+        if reading != 0 {
+            let lvalue = self.lvalue(from, reading)?;
+            self.read(&lvalue, from, part, reading);
+        }
+        let lvalue = self.lvalue(to, active)?;
+        self.write(&lvalue, to, &LaneValues::UNKNOWN, part, active);
+        Some(())
+    }
+
+    /// A copy that lanes start, each whole.
+    fn bulk_copy(&mut self, arguments: &[Expr], whole: &Expr, active: u64) -> Attempt<()> {
+        let [to, from, size] = arguments else {
+            return None;
+        };
+        let size = self.eval(size, active)?;
+        let lane = (active & size.known).trailing_zeros() as usize;
+        let bytes = u32::try_from(*size.lanes.get(lane)?).ok()?;
+        for (pointer, op) in [(from, Op::Load), (to, Op::Store)] {
+            let LValue::Memory(array, space, addresses) = self.pointed_at(pointer, active)? else {
+                continue;
+            };
+            let kind = RequestKind {
+                space,
+                op,
+                form: Form::Bulk(bytes),
+                bytes,
+            };
+            self.request(self.part(whole), 0, kind, &addresses, active);
+            if op == Op::Store {
+                self.invalidate(array, active);
+            }
+        }
+        Some(())
     }
 
     // ---- memory --------------------------------------------------------------------------------
@@ -451,7 +554,8 @@ impl Machine<'_> {
                 piece /= 2;
             }
             let at = bytes.map(|at| at.wrapping_add(done as i64));
-            self.request((part, op, done as u32), space, piece as u32, &at, active);
+            let kind = lanes_of_their_own(space, op, piece as u32);
+            self.request(part, done as u32, kind, &at, active);
             done += piece;
             count += 1;
         }
@@ -460,20 +564,21 @@ impl Machine<'_> {
     /// Records one memory instruction of the warp.
     fn request(
         &mut self,
-        key: (u64, Op, u32),
-        space: Space,
-        bytes: u32,
+        part: u64,
+        piece: u32,
+        kind: RequestKind,
         addresses: &LaneValues,
         active: u64,
     ) {
+        let key = (part, kind.op, piece);
         let requests = self.record.accesses.entry(key).or_default();
         requests.unsure |= active & (self.unsure | !addresses.known) != 0;
         if requests.unsure || active == 0 {
             return;
         }
         let addresses = &addresses.lanes[..self.lanes];
-        let figures = cost(self.profile, space, key.1, bytes, addresses, active);
-        let lines = lines(space, addresses, active);
+        let figures = cost(self.profile, kind, addresses, active);
+        let lines = lines(kind.space, addresses, active);
         requests
             .sums
             .add(1.0, figures, lines, || shape(addresses, active));
@@ -597,6 +702,10 @@ fn space_behind(pointer: &Type) -> Space {
 }
 
 /// Applies an operator that evaluates both operands.
+fn is_low(value: &LaneValues) -> bool {
+    lanes_of(value.known).all(|lane| (0..ALIGNMENT).contains(&value.lanes[lane]))
+}
+
 fn operation(
     op: BinaryOp,
     left: (&Expr, &LaneValues),
@@ -628,6 +737,17 @@ fn operation(
             return a.zip(b, |a, b| Some(a.wrapping_sub(b) / size));
         }
         (Some(x), Some(y), _) if x == y => {
+            return a.combined(op, &Type::LONG, b);
+        }
+        // The bits below the alignment of arrays are those of the offset.
+        (Some(array), None, BinaryOp::Xor | BinaryOp::Or) if is_low(b) => {
+            let changed = a.combined(op, &Type::LONG, b);
+            return LaneValues {
+                array: Some(array),
+                ..changed
+            };
+        }
+        (Some(_), None, BinaryOp::And) if is_low(b) => {
             return a.combined(op, &Type::LONG, b);
         }
         (None, None, _) => {}

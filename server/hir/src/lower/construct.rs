@@ -154,7 +154,11 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                 Type::Vector(Arc::new(Type::FLOAT), 4)
             },
         ),
-        Function::Tile { .. } | Function::CopyPastRegisters => (function, Type::Void),
+        Function::Tile { .. }
+        | Function::CopyPastRegisters
+        | Function::Rows { .. }
+        | Function::Bulk
+        | Function::Instruction(..) => (function, Type::Void),
         Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
             (function, Type::INT)
         }

@@ -1062,6 +1062,7 @@ impl Lowering<'_> {
                     site,
                 });
             }
+            _ if let Some(found) = self.bulk_call(name, arguments, site) => return Some(found),
             "fill_fragment" => return Some(self.computed(arguments, Type::Void, site)),
             _ => {}
         }

@@ -13,6 +13,7 @@ mod asm;
 mod assumptions;
 mod blocks;
 mod build;
+mod bulk;
 mod calls;
 mod candidate;
 mod classes;

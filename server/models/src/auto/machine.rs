@@ -1,7 +1,7 @@
 //! What one execution of a node costs on the machine: busy cycles of the SM's resources, and a warp's own waiting.
 
 use warplens_facts::facts::{Op, Space};
-use warplens_machine::{Pipe, Profile, Timing};
+use warplens_machine::{Mix, Pipe, Profile, Timing};
 
 use super::mechanism::Mechanism;
 use super::ratio;
@@ -27,6 +27,9 @@ const PIPES: usize = 1 + Pipe::ALL.len();
 fn at(pipe: Pipe) -> usize {
     1 + pipe as usize
 }
+
+/// Where [`Busy`] counts the matrix units.
+pub(super) const TENSOR: usize = 1 + Pipe::Tensor as usize;
 
 /// The figures of the profile that the model needs, in its own units.
 pub(super) struct Machine<'p> {
@@ -142,6 +145,13 @@ impl<'p> Machine<'p> {
         busy
     }
 
+    /// The part of a stretch's latency that is products of matrices.
+    pub(super) fn part_of_matrices(&self, mix: &Mix) -> f64 {
+        let latency = |pipe: Pipe| mix[pipe] * self.timing[pipe as usize].latency;
+        let all: f64 = Pipe::ALL.into_iter().map(latency).sum();
+        ratio(latency(Pipe::Tensor), all)
+    }
+
     /// Loads of an access whose latencies overlap.
     fn together(&self, work: &Work, access: usize) -> f64 {
         if self.off == Some(Mechanism::LoadsTogether) {
@@ -227,7 +237,9 @@ impl<'p> Machine<'p> {
                     request.transactions
                 };
                 let trip = l1 + to_l2 * (l2 - l1) + to_dram * (dram - l2) + serial - 1.0;
-                trip / together
+                // Of a copy that is waited for later, as many iterations pass meanwhile.
+                let ahead = work.input.accesses[*access].ahead.unwrap_or(1);
+                trip / together / f64::from(ahead.max(1))
             }
             Kind::Scratchpad(access) if !work.is_without(Factor::Latency) => {
                 let trip = self.profile.shared_latency + self.bank_cycles(&work.requests[*access]);

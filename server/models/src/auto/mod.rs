@@ -106,6 +106,7 @@ pub(crate) fn cycles(work: &Work) -> f64 {
 /// Everything the model computed.
 struct Outcome<'w, 'a> {
     work: &'w Work<'a>,
+    machine: Machine<'w>,
     /// Executions of each node by one warp as its issue slots see them.
     visits: Vec<f64>,
     /// One execution of each node.
@@ -265,6 +266,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
         };
         Outcome {
             work,
+            machine,
             visits,
             busy,
             warp,
@@ -311,14 +313,22 @@ impl<'w, 'a> Outcome<'w, 'a> {
     }
 
     /// The chain's links by what they wait for: per node, by kind.
-    fn links(&self) -> [Vec<f64>; 4] {
+    fn links(&self) -> [Vec<f64>; 6] {
         let nodes = &self.work.graph.nodes;
-        let mut links = [(); 4].map(|()| vec![0.0; nodes.len()]);
+        let mut links = [(); 6].map(|()| vec![0.0; nodes.len()]);
         for (index, node) in nodes.iter().enumerate() {
             let own = self.transition[index] * self.chain.visits[index];
             let waits = self.chain.exposed[index];
-            match node.kind {
-                Kind::Compute { .. } => links[0][index] = own,
+            match &node.kind {
+                Kind::Compute { mix, .. } => {
+                    let products = own * self.machine.part_of_matrices(mix);
+                    links[0][index] = own - products;
+                    links[4][index] = products;
+                }
+                Kind::Memory(access) if self.work.input.accesses[*access].ahead.is_some() => {
+                    links[1][index] = own;
+                    links[5][index] = waits;
+                }
                 Kind::Memory(_) => links[1][index] = own + waits,
                 Kind::Scratchpad(_) => links[2][index] = own + waits,
                 Kind::Barrier => links[3][index] = own,
@@ -341,13 +351,23 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let idle = 1.0 - ratio(self.undivided.compute(), self.warp.compute()).min(1.0);
         let idle_chain = 1.0 - ratio(self.undivided_chain, self.chain.entry_to_exit).min(1.0);
         let arithmetic = share(links[0]);
+        let products = share(links[4]);
+        let of_matrices = largest(&self.warp.pipes).0 == machine::TENSOR;
+        let busy = parts.compute * (1.0 - idle);
+        let (busy, matrices) = if of_matrices {
+            (0.0, busy)
+        } else {
+            (busy, 0.0)
+        };
         let mut breakdown = Breakdown {
-            compute: parts.compute * (1.0 - idle) + arithmetic * (1.0 - idle_chain),
+            compute: busy + arithmetic * (1.0 - idle_chain),
+            tensor: matrices + products * (1.0 - idle_chain),
             memory_bandwidth: parts.bandwidth,
+            async_copy: share(links[5]),
             // More resident warps would fill that, too.
             memory_latency: share(links[1]) + parts.vacant,
             shared: parts.shared + share(links[2]),
-            divergence: parts.compute * idle + arithmetic * idle_chain,
+            divergence: parts.compute * idle + (arithmetic + products) * idle_chain,
             synchronisation: share(links[3]) + parts.barriers,
         };
         if total <= 0.0 {

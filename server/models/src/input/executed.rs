@@ -99,6 +99,8 @@ pub struct ExecutedAccess {
     /// Loads: how many of them a warp issues before it waits for the first, on average; 1 where the compiled kernel is
     /// not followed.
     pub together: f64,
+    /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for, at least 1.
+    pub ahead: Option<u32>,
     /// How many of them one instruction does, on average: a wide load several.
     pub merged: f64,
 }
@@ -139,6 +141,7 @@ impl ExecutedAccess {
             ideal_passes_per_request: access.ideal_passes_per_request,
             requests: access.requests,
             active_lanes_per_request: access.active_lanes_per_request,
+            ahead: access.ahead,
             together: 1.0,
             merged: 1.0,
         }

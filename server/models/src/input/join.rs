@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use warplens_codegen::CompiledKernel;
-use warplens_facts::facts::{Launch, SourceFacts};
+use warplens_facts::facts::{Access, Launch, SourceFacts, Space};
 use warplens_machine::{Occupancy, Profile, occupancy};
 
 use super::dynamic::{DynamicCounts, WarpInstructions};
@@ -82,6 +82,14 @@ impl ModelInput {
     pub fn text(&self, access: &ExecutedAccess) -> String {
         let source = access.source.and_then(|at| self.facts.accesses.get(at));
         source.map_or_else(|| access.object.to_string(), |source| source.text.clone())
+    }
+
+    /// True for an access to the thread's own memory that the compiled kernel keeps in registers.
+    pub fn is_in_registers(&self, access: &Access) -> bool {
+        access.space == Space::Local
+            && self.instructions.is_some()
+            && (self.compiled.local_bytes == 0
+                || !self.compiled.local_arrays.contains(&access.array))
     }
 
     /// The accesses that only the compiled kernel has.

@@ -55,7 +55,7 @@ impl DynamicCounts<'_> {
                 _ => &mut anywhere,
             };
             if let Some(pipe) = pipe(&mut to.compiled, code.class, doubles) {
-                *pipe += f64::from(code.count) * times;
+                *pipe += f64::from(code.work) * times;
                 to.chain += f64::from(code.chain) * times;
             }
         }
@@ -250,6 +250,7 @@ impl DynamicCounts<'_> {
             ideal_passes_per_request: None,
             requests: Some(count * self.warps),
             active_lanes_per_request: None,
+            ahead: None,
             together: if trips > 0.0 {
                 (count / trips).max(1.0)
             } else {
@@ -320,7 +321,10 @@ impl Asked {
 }
 
 fn kind(access: &ExecutedAccess) -> Option<Kind> {
-    let followed = matches!(access.op, Op::Load | Op::Store) && access.space != Space::Texture;
+    // A copy past the registers is one instruction, which is counted as its load.
+    let copied = access.ahead.is_some() && access.op == Op::Store;
+    let followed =
+        matches!(access.op, Op::Load | Op::Store) && access.space != Space::Texture && !copied;
     followed.then_some((access.site.line, access.space, access.op))
 }
 

@@ -415,6 +415,9 @@ pub(crate) fn part(part: Bottleneck) -> usize {
         Bottleneck::Shared => 3,
         Bottleneck::Divergence => 4,
         Bottleneck::Synchronisation => 5,
+        // Nothing that is issued here waits for these.
+        Bottleneck::Tensor => 6,
+        Bottleneck::AsyncCopy => 7,
     }
 }
 

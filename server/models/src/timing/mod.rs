@@ -196,6 +196,8 @@ impl Total {
         let of = |name: Bottleneck| self.parts.get(part(name)).copied().unwrap_or(0.0);
         Breakdown {
             compute: of(Bottleneck::Compute),
+            tensor: of(Bottleneck::Tensor),
+            async_copy: of(Bottleneck::AsyncCopy),
             memory_bandwidth: of(Bottleneck::MemoryBandwidth),
             memory_latency: of(Bottleneck::MemoryLatency),
             shared: of(Bottleneck::Shared),

@@ -175,6 +175,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         ideal_passes_per_request: None,
         requests: None,
         active_lanes_per_request: Some(32.0),
+        ahead: None,
         together: 1.0,
         merged: 1.0,
     }

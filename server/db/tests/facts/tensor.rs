@@ -1,0 +1,536 @@
+//! Instructions of PTX that access memory, held against bank addresses that are worked out here lane by lane: `ldmatrix`,
+//! `stmatrix`, `cp.async`, vectors of shared memory, products of matrices.
+//!
+//! A kernel is generated as a tile (element size, row length, padding, swizzle, where the tile begins), a way to compute its
+//! address, and an instruction. The same tile is a function of a lane here, which shares no code with the analysis.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use warplens_db::settings::Settings;
+use warplens_db::wire::{Access, KernelResult};
+use warplens_db::{Engine, LaunchValues, Overrides};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));
+
+/// How the 16-byte piece of a row is placed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Swizzle {
+    None,
+    /// piece ^ (row & 7).
+    Row,
+    /// piece ^ ((row >> 1) & 3).
+    HalfRow,
+    /// Bits 4 to 6 of the byte address with bits 7 to 9.
+    Address,
+}
+
+/// How the source gets at the address.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    /// `__cvta_generic_to_shared(&tile[row][col])`.
+    Element,
+    /// A base as an integer, and bytes.
+    Bytes,
+    /// A helper that takes the pointer.
+    Helper,
+    /// `cvta.to.shared` in assembly, and a cast.
+    Assembly,
+    /// Offsets in the brackets of the instruction.
+    Offset,
+    /// An array of addresses that a loop before has filled.
+    Array,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Asked {
+    Load(u32, bool),
+    Store(u32),
+    Copy(u32),
+    Vector(u32),
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    /// Elements of 16 bits in a row without padding: a multiple of 8.
+    row: u32,
+    /// Elements of padding.
+    pad: u32,
+    swizzle: Swizzle,
+    way: Way,
+    asked: Asked,
+    /// Rows between the rows of a matrix.
+    stride: u32,
+    /// Lanes by which the rows are turned.
+    turn: u32,
+    warps: u32,
+    blocks: u32,
+    trips: u32,
+}
+
+const ROWS: u32 = 64;
+
+impl Case {
+    fn pitch(&self) -> u32 {
+        (self.row + self.pad) * 2
+    }
+
+    /// Row and 16-byte piece of a lane, as the source computes them too.
+    fn at(&self, thread: u32, trip: u32) -> (u32, u32) {
+        let lane = thread % 32;
+        let pieces = self.row / 8;
+        match self.asked {
+            Asked::Load(..) | Asked::Store(_) => {
+                let row = (lane % 16 + self.turn) % 16 * self.stride % ROWS;
+                (row, (lane / 16 + trip) % pieces)
+            }
+            Asked::Copy(_) | Asked::Vector(_) => {
+                let piece = thread % pieces;
+                ((thread / pieces * self.stride + trip) % ROWS, piece)
+            }
+        }
+    }
+
+    fn byte(&self, thread: u32, trip: u32) -> u32 {
+        let (row, piece) = self.at(thread, trip);
+        let piece = match self.swizzle {
+            Swizzle::None | Swizzle::Address => piece,
+            Swizzle::Row => piece ^ (row & 7),
+            Swizzle::HalfRow => piece ^ ((row >> 1) & 3),
+        };
+        let byte = row * self.pitch() + piece * 16;
+        if self.swizzle == Swizzle::Address {
+            byte ^ ((byte >> 3) & 0x70)
+        } else {
+            byte
+        }
+    }
+
+    /// A swizzle needs rows of so many pieces, or its pieces leave the row.
+    fn is_sound(&self) -> bool {
+        let pieces = self.row / 8;
+        match self.swizzle {
+            Swizzle::None => true,
+            Swizzle::Row => pieces.is_multiple_of(8) && self.pad == 0,
+            Swizzle::HalfRow => pieces.is_multiple_of(4) && self.pad == 0,
+            Swizzle::Address => (self.row * 2).is_multiple_of(128) && self.pad == 0,
+        }
+    }
+
+    fn source(&self) -> String {
+        let Case {
+            row,
+            pad,
+            stride,
+            turn,
+            ..
+        } = *self;
+        let pieces = row / 8;
+        let (rows, piece) = match self.asked {
+            Asked::Load(..) | Asked::Store(_) => (
+                format!("((lane % 16 + {turn}) % 16) * {stride} % {ROWS}"),
+                format!("(lane / 16 + trip) % {pieces}"),
+            ),
+            Asked::Copy(_) | Asked::Vector(_) => (
+                format!("(tid / {pieces} * {stride} + trip) % {ROWS}"),
+                format!("tid % {pieces}"),
+            ),
+        };
+        let placed = match self.swizzle {
+            Swizzle::None | Swizzle::Address => "piece".to_owned(),
+            Swizzle::Row => "(piece ^ (row & 7))".to_owned(),
+            Swizzle::HalfRow => "(piece ^ ((row >> 1) & 3))".to_owned(),
+        };
+        let pitch = self.pitch();
+        let address = match self.way {
+            Way::Element | Way::Array => format!(
+                "uint32_t at = (uint32_t)__cvta_generic_to_shared(&tile[row][{placed} * 8]);"
+            ),
+            Way::Bytes | Way::Offset => format!(
+                "uint32_t base = static_cast<uint32_t>(__cvta_generic_to_shared(tile)); \
+                 uint32_t at = base + row * {pitch} + {placed} * 16;"
+            ),
+            Way::Helper => format!("uint32_t at = shared_address(&tile[row][{placed} * 8]);"),
+            Way::Assembly => format!(
+                "const void *p = &tile[row][{placed} * 8]; uint32_t at; \
+                 asm(\"{{ .reg .u64 q; cvta.to.shared.u64 q, %1; cvt.u32.u64 %0, q; }}\" : \"=r\"(at) : \"l\"(p));"
+            ),
+        };
+        let address = if self.swizzle == Swizzle::Address {
+            format!("{address} at ^= (at >> 3) & 0x70;")
+        } else {
+            address
+        };
+        let (before, offset) = if self.way == Way::Offset {
+            ("at -= 32;", "+32")
+        } else {
+            ("", "")
+        };
+        let registers = |count: u32, from: u32| {
+            let names: Vec<String> = (from..from + count).map(|at| format!("%{at}")).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        let bound = |count: u32, constraint: &str| {
+            let all: Vec<String> = (0..count)
+                .map(|at| format!("\"{constraint}\"(r[{at}])"))
+                .collect();
+            all.join(", ")
+        };
+        let asked = match self.asked {
+            Asked::Load(matrices, transposed) => format!(
+                "asm volatile(\"ldmatrix.sync.aligned.m8n8.x{matrices}{}.shared.b16 {}, [%{matrices}{offset}];\\n\" \
+                 : {} : \"r\"(at));",
+                if transposed { ".trans" } else { "" },
+                registers(matrices, 0),
+                bound(matrices, "=r"),
+            ),
+            Asked::Store(matrices) => format!(
+                "asm volatile(\"stmatrix.sync.aligned.m8n8.x{matrices}.shared::cta.b16 [%0{offset}], {};\" \
+                 :: \"r\"(at), {});",
+                registers(matrices, 1),
+                bound(matrices, "r"),
+            ),
+            Asked::Copy(bytes) => format!(
+                "asm volatile(\"cp.async.{}.shared.global [%0{offset}], [%1], %2;\" \
+                 :: \"r\"(at), \"l\"(in + (blockIdx.x * blockDim.x + tid) * {} + trip * 4096), \"n\"({bytes}));",
+                if bytes == 16 { "cg" } else { "ca" },
+                bytes / 2,
+            ),
+            Asked::Vector(bytes) => {
+                let words = bytes / 4;
+                let vector = match words {
+                    1 => "",
+                    2 => ".v2",
+                    _ => ".v4",
+                };
+                let target = if words == 1 {
+                    "%0".to_owned()
+                } else {
+                    registers(words, 0)
+                };
+                format!(
+                    "asm volatile(\"ld.shared{vector}.u32 {target}, [%{words}{offset}];\" : {} : \"r\"(at));",
+                    bound(words, "=r"),
+                )
+            }
+        };
+        let middle = match self.way {
+            Way::Array => format!(
+                "kept[trip] = at; }}\nfor (int trip = 0; trip < {}; trip++) {{ uint32_t at = kept[trip];",
+                self.trips
+            ),
+            _ => String::new(),
+        };
+        format!(
+            "#include <cuda_fp16.h>\n#include <cstdint>\n\
+             __device__ __forceinline__ uint32_t shared_address(const void *p) {{\n\
+               return static_cast<uint32_t>(__cvta_generic_to_shared(p));\n}}\n\
+             __global__ void k(const half *in, unsigned *out) {{\n\
+               __shared__ __align__(1024) half tile[{ROWS}][{row} + {pad}];\n\
+               int tid = threadIdx.x, lane = tid & 31; uint32_t r[4] = {{}}, kept[4];\n\
+               for (int trip = 0; trip < {}; trip++) {{\n\
+                 int row = {rows}, piece = {piece};\n{address} {before}{middle}\n{asked}\n\
+               }}\n\
+               out[blockIdx.x * blockDim.x + tid] = r[0] + r[1] + r[2] + r[3];\n}}\n",
+            self.trips,
+        )
+    }
+
+    /// Bytes of a lane, and the lanes of each phase.
+    fn phases(&self) -> (u32, Vec<Vec<u32>>) {
+        let groups = |size: u32, count: u32| {
+            (0..count)
+                .map(|phase| (phase * size..(phase + 1) * size).collect())
+                .collect()
+        };
+        match self.asked {
+            Asked::Load(matrices, _) | Asked::Store(matrices) => (16, groups(8, matrices)),
+            Asked::Copy(bytes) | Asked::Vector(bytes) => {
+                let phases = bytes / 4;
+                (bytes, groups(32 / phases, phases))
+            }
+        }
+    }
+
+    /// Passes over the banks, and the fewest, summed over the launch; requests.
+    fn passes(&self) -> (u64, u64, u64) {
+        let (bytes, phases) = self.phases();
+        let mut sums = (0, 0, 0);
+        for warp in 0..self.warps {
+            for trip in 0..self.trips {
+                for lanes in &phases {
+                    let mut banks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+                    for lane in lanes {
+                        let start = self.byte(warp * 32 + lane, trip);
+                        for word in start / 4..(start + bytes).div_ceil(4) {
+                            banks.entry(word % 32).or_default().insert(word);
+                        }
+                    }
+                    sums.0 += banks.values().map(BTreeSet::len).max().unwrap_or(0) as u64;
+                    sums.1 += 1;
+                }
+                sums.2 += 1;
+            }
+        }
+        let blocks = u64::from(self.blocks);
+        (sums.0 * blocks, sums.1 * blocks, sums.2 * blocks)
+    }
+}
+
+fn estimate(text: &str, block: u32, grid: u32) -> KernelResult {
+    let document = Document::new(text, Language::Cuda);
+    let overrides = Overrides {
+        argument: LaunchValues {
+            grid: Some([u64::from(grid), 1, 1]),
+            block: Some([u64::from(block), 1, 1]),
+            ..LaunchValues::default()
+        },
+        ..Overrides::default()
+    };
+    let (settings, problems) = Settings::from_toml("gpu = 'h100-sxm5'");
+    assert_eq!(problems, []);
+    let found = ENGINE.estimate(
+        &document,
+        Path::new("k.cu"),
+        &settings,
+        &overrides,
+        &[],
+        &[],
+        &[],
+    );
+    let mut found = found.expect("a known GPU");
+    found.results.remove(0)
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let asked = prop_oneof![
+        (prop::sample::select(vec![1u32, 2, 4]), any::<bool>())
+            .prop_map(|(matrices, transposed)| Asked::Load(matrices, transposed)),
+        prop::sample::select(vec![1u32, 2, 4]).prop_map(Asked::Store),
+        prop::sample::select(vec![4u32, 8, 16]).prop_map(Asked::Copy),
+        prop::sample::select(vec![4u32, 8, 16]).prop_map(Asked::Vector),
+    ];
+    let swizzle = prop::sample::select(vec![
+        Swizzle::None,
+        Swizzle::None,
+        Swizzle::Row,
+        Swizzle::HalfRow,
+        Swizzle::Address,
+    ]);
+    let way = prop::sample::select(vec![
+        Way::Element,
+        Way::Bytes,
+        Way::Helper,
+        Way::Assembly,
+        Way::Offset,
+        Way::Array,
+    ]);
+    let tile = (
+        prop::sample::select(vec![16u32, 24, 32, 64, 128]),
+        prop::sample::select(vec![0u32, 8, 16, 24, 32]),
+        prop::sample::select(vec![1u32, 2, 3, 4]),
+        0..16u32,
+    );
+    (tile, swizzle, way, asked, 1..4u32, 1..4u32, 1..4u32)
+        .prop_map(
+            |((row, pad, stride, turn), swizzle, way, asked, warps, blocks, trips)| Case {
+                row,
+                pad,
+                swizzle,
+                way,
+                asked,
+                stride,
+                turn,
+                warps,
+                blocks,
+                trips,
+            },
+        )
+        .prop_filter("a swizzle that stays in its row", Case::is_sound)
+}
+
+fn check(case: &Case) {
+    let text = case.source();
+    let found = estimate(&text, case.warps * 32, case.blocks);
+    let shared: Vec<&Access> = found
+        .accesses
+        .iter()
+        .filter(|access| access.space == "shared")
+        .collect();
+    assert_eq!(shared.len(), 1, "{text}");
+    let access = shared[0];
+    let (passes, ideal, requests) = case.passes();
+    assert!(access.exact, "{:?}\n{text}", access.why);
+    assert_eq!(access.requests, Some(requests as f64), "{text}");
+    let mean = |sum: u64| sum as f64 / requests as f64;
+    let near = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() < 1e-9);
+    assert!(
+        near(access.passes_per_request, mean(passes)),
+        "{:?} for {}\n{text}",
+        access.passes_per_request,
+        mean(passes)
+    );
+    assert!(near(access.ideal_passes_per_request, mean(ideal)), "{text}");
+    let degree = passes as f64 / ideal as f64;
+    assert!(near(access.bank_conflict_degree, degree), "{text}");
+    let (bytes, mnemonic) = match case.asked {
+        Asked::Load(matrices, _) => (128 * matrices, "ldmatrix"),
+        Asked::Store(matrices) => (128 * matrices, "stmatrix"),
+        Asked::Copy(bytes) => (32 * bytes, "cp.async"),
+        Asked::Vector(bytes) => (32 * bytes, "ld.shared"),
+    };
+    assert_eq!(access.bytes_per_request, Some(f64::from(bytes)), "{text}");
+    let instruction = access.instruction.as_deref().unwrap_or("");
+    assert!(instruction.starts_with(mnemonic), "{instruction}\n{text}");
+    if let Asked::Copy(bytes) = case.asked {
+        let load = found
+            .accesses
+            .iter()
+            .find(|access| access.space == "global");
+        let load = load.expect("what it copies");
+        assert!(load.exact, "{text}");
+        assert_eq!(load.requests, Some(requests as f64), "{text}");
+        // Lanes side by side, from a sector's start on.
+        let sectors = Some(f64::from(bytes));
+        assert_eq!(load.transactions_per_request, sectors, "{text}");
+        assert_eq!(load.ideal_transactions_per_request, sectors, "{text}");
+    }
+    assert!(found.accesses.iter().all(|access| access.space != "local"));
+}
+
+#[test]
+fn banks_of_generated_instructions_are_those_worked_out_lane_by_lane() {
+    let cases_wanted = std::env::var("WARPLENS_CASES").ok();
+    let cases_wanted = cases_wanted
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(300);
+    let mut runner = TestRunner::new(Config {
+        cases: cases_wanted,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let run = runner.run(&cases(), |case| {
+        check(&case);
+        Ok(())
+    });
+    if let Err(failed) = run {
+        panic!("{failed}");
+    }
+}
+
+/// What a file has that is not understood, in words, and its results.
+fn losses(body: &str) -> (Vec<String>, KernelResult) {
+    let text = format!(
+        "#include <cstdint>\n__global__ void k(unsigned *out, const unsigned *in) {{\n\
+         __shared__ unsigned tile[256]; unsigned r = 0;\n{body}\n\
+         tile[threadIdx.x] = in[threadIdx.x]; out[threadIdx.x] = r;\n}}\n"
+    );
+    let document = Document::new(&text, Language::Cuda);
+    let file = ENGINE
+        .analyze(
+            &document,
+            Path::new("k.cu"),
+            &Settings::default(),
+            &Overrides::default(),
+            &warplens_db::Cancel::default(),
+        )
+        .expect("not cancelled");
+    let lost = &file.kernels[0].analysis.facts.not_understood;
+    let lost = lost.iter().map(|lost| lost.reason.to_string()).collect();
+    (lost, estimate(&text, 128, 2))
+}
+
+#[test]
+fn assembly_that_is_not_understood_costs_itself_only() {
+    let clean = losses("").1.accesses.len();
+    for (body, said) in [
+        (
+            "asm volatile(\"frobnicate.b32 %0, 1;\" : \"=r\"(r));",
+            "frobnicate.b32",
+        ),
+        (
+            "asm volatile(\"ld.global.u32 %0;\" : \"=r\"(r));",
+            "ld.global.u32",
+        ),
+        (
+            "asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0}, [%1];\" : \"=r\"(r) : \"r\"(r));",
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        ),
+        (
+            "asm volatile(\"cp.async.cg.shared.global [%0], [%1], 12;\" :: \"r\"(r), \"l\"(in));",
+            "cp.async.cg.shared.global",
+        ),
+        (
+            "asm volatile(\"mov.u32 %0, {%1;\" : \"=r\"(r) : \"r\"(r));",
+            "mov.u32",
+        ),
+        ("asm volatile(\"add.u32 %0, %7, %9;\" : \"=r\"(r));", ""),
+        (
+            "asm volatile(\"@ ; : } { [ ] ,\" ::);",
+            "PTX not understood",
+        ),
+    ] {
+        let (lost, found) = losses(body);
+        assert!(
+            said.is_empty() || !lost.is_empty() && lost.iter().all(|one| one.contains(said)),
+            "{body}: {lost:?}"
+        );
+        // The other accesses are what they are without it.
+        let others = found.accesses.iter().filter(|access| access.exact).count();
+        assert_eq!(others, clean, "{body}");
+    }
+}
+
+#[test]
+fn matrix_products_count_and_what_orders_them_does_not() {
+    let (lost, found) = losses(
+        "float d[4] = {}; unsigned a[4] = {}, b[2] = {};\n\
+         for (int i = 0; i < 5; i++)\n\
+           asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\" \
+             : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) \
+             : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n\
+         asm volatile(\"wgmma.fence.sync.aligned;\"); asm volatile(\"wgmma.commit_group.sync.aligned;\");\n\
+         asm volatile(\"wgmma.wait_group.sync.aligned 0;\"); r = (unsigned)(d[0] + d[1] + d[2] + d[3]);",
+    );
+    assert_eq!(lost, Vec::<String>::new());
+    let count = |class: &str| {
+        let found = found.counts.iter().find(|count| count.class == class);
+        found.and_then(|count| count.value)
+    };
+    assert_eq!(count("tensor"), Some(5.0 * 256.0));
+    assert_eq!(count("local_load"), None);
+    assert!(found.accesses.iter().all(|access| access.space != "local"));
+}
+
+#[test]
+fn a_bulk_copy_is_one_request_of_all_its_bytes() {
+    let (lost, found) = losses(
+        "uint64_t *bar = (uint64_t *)tile; if (threadIdx.x == 0) asm volatile(\"cp.async.bulk.shared::cluster.global\
+         .mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\" \
+         :: \"r\"((unsigned)__cvta_generic_to_shared(tile)), \"l\"(in), \"r\"(512), \"r\"((unsigned)__cvta_generic_to_shared(bar)));",
+    );
+    assert_eq!(lost, Vec::<String>::new());
+    let copies = found
+        .accesses
+        .iter()
+        .filter(|access| access.instruction.is_some());
+    let copies: Vec<&Access> = copies.collect();
+    assert_eq!(copies.len(), 2);
+    for access in copies {
+        assert!(access.exact);
+        assert_eq!(access.bytes_per_request, Some(512.0));
+        assert_eq!(access.requests, Some(2.0));
+        match access.space {
+            "global" => assert_eq!(access.transactions_per_request, Some(16.0)),
+            space => {
+                assert_eq!(space, "shared");
+                assert_eq!(access.passes_per_request, Some(4.0));
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Instructions on integers that addresses are made of: computed as the operators of the source are.
+
+use warplens_ir::{BinaryOp, Expr, ExprKind, Function, Type, UnaryOp};
+
+use super::super::construct::operation;
+use super::text::{Instruction, Operand};
+use super::{Assembly, type_of};
+
+impl<'t> Assembly<'_, '_> {
+    /// What an instruction on integers gives; `None` where it is not one of these.
+    pub(super) fn integers(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        let operands = instruction.operands.as_slice();
+        let base = instruction.base();
+        if base == "setp" {
+            return self.comparison(instruction);
+        }
+        if base == "elect" {
+            return self.elected(instruction);
+        }
+        let (target, sources) = operands.split_first()?;
+        let own = instruction.suffixes().rev().find_map(type_of)?;
+        if matches!(base, "mov" | "cvta" | "cvt") && sources.len() == 1 {
+            return self.moved_value(instruction, target, &sources[0]);
+        }
+        if base == "selp" {
+            let [yes, no, condition] = sources else {
+                return None;
+            };
+            let (yes, no, condition) = (self.read(yes), self.read(no), self.read(condition));
+            let ty = if own.is_int() { own } else { yes.ty.clone() };
+            let value = Expr {
+                kind: ExprKind::Select(
+                    Box::new(condition),
+                    Box::new(self.cast(yes, &ty)),
+                    Box::new(self.cast(no, &ty)),
+                ),
+                ty,
+                site: self.site,
+            };
+            self.write(target, value);
+            return Some(());
+        }
+        if !matches!(own, Type::Int { .. }) {
+            return None;
+        }
+        let wide = instruction.has("wide");
+        let own = match own {
+            Type::Int { bits: 32, signed } if wide => Type::Int { bits: 64, signed },
+            own => own,
+        };
+        let values: Vec<Expr> = sources.iter().map(|source| self.read(source)).collect();
+        let value = self.arithmetic(base, instruction, &own, values)?;
+        self.write(target, value);
+        Some(())
+    }
+
+    fn arithmetic(
+        &mut self,
+        base: &str,
+        instruction: &Instruction<'t>,
+        own: &Type,
+        mut values: Vec<Expr>,
+    ) -> Option<Expr> {
+        let site = self.site;
+        let count = values.len();
+        let high = instruction.has("hi");
+        let op = match (base, count) {
+            ("add", 2) => BinaryOp::Add,
+            ("sub", 2) => BinaryOp::Sub,
+            ("mul", 2) if !high => BinaryOp::Mul,
+            ("mad", 3) if !high => {
+                let addend = values.pop()?;
+                let product = self.arithmetic("mul", instruction, own, values)?;
+                let addend = self.cast(addend, own);
+                return Some(operation(BinaryOp::Add, product, addend, site));
+            }
+            ("div", 2) => BinaryOp::Div,
+            ("rem", 2) => BinaryOp::Rem,
+            ("and", 2) => BinaryOp::And,
+            ("or", 2) => BinaryOp::Or,
+            ("xor", 2) => BinaryOp::Xor,
+            ("shl", 2) => BinaryOp::Shl,
+            ("shr", 2) => BinaryOp::Shr,
+            ("not" | "neg", 1) => {
+                let op = if base == "not" {
+                    UnaryOp::BitNot
+                } else {
+                    UnaryOp::Neg
+                };
+                let value = self.cast(values.pop()?, own);
+                return Some(Expr {
+                    kind: ExprKind::Unary(op, Box::new(value)),
+                    ty: own.clone(),
+                    site,
+                });
+            }
+            ("min" | "max", 2) => {
+                let function = if base == "min" {
+                    Function::Min
+                } else {
+                    Function::Max
+                };
+                let values = values.into_iter().map(|value| self.cast(value, own));
+                let values = values.collect();
+                return Some(self.call(function, values, own.clone()));
+            }
+            ("bfe", 3) => {
+                // (a >> from) & ((1 << length) - 1), of numbers without sign.
+                if !matches!(own, Type::Int { signed: false, .. }) {
+                    return None;
+                }
+                let (length, from) = (values.pop()?, values.pop()?);
+                let value = self.cast(values.pop()?, own);
+                let length = super::super::constants::constant(&length)?;
+                let mask = (1i64.checked_shl(length as u32)?).wrapping_sub(1);
+                let moved = operation(BinaryOp::Shr, value, from, site);
+                let mask = self.cast(self.number(mask), own);
+                return Some(operation(BinaryOp::And, moved, mask, site));
+            }
+            _ => return None,
+        };
+        let (right, left) = (values.pop()?, values.pop()?);
+        let left = self.cast(left, own);
+        let right = match op {
+            BinaryOp::Shl | BinaryOp::Shr => right,
+            _ => self.cast(right, own),
+        };
+        Some(operation(op, left, right, site))
+    }
+
+    /// `mov`, `cvta`, `cvt` between integers.
+    fn moved_value(
+        &mut self,
+        instruction: &Instruction<'t>,
+        target: &Operand<'t>,
+        source: &Operand<'t>,
+    ) -> Option<()> {
+        if matches!(target, Operand::Vector(_)) || matches!(source, Operand::Vector(_)) {
+            // Halves of a register.
+            let sources = Self::flat(std::slice::from_ref(source));
+            let sources = sources.into_iter().map(|one| self.read(one)).collect();
+            let targets = Self::flat(std::slice::from_ref(target));
+            let name = instruction.mnemonic.into();
+            let function = Function::Math(warplens_ir::MathClass::Int(0), name);
+            self.write_all(&targets, function, sources);
+            return Some(());
+        }
+        let types: Vec<Type> = instruction.suffixes().filter_map(type_of).collect();
+        if !types.iter().all(|ty| matches!(ty, Type::Int { .. })) {
+            if instruction.base() == "mov" {
+                let value = self.read(source);
+                self.write(target, value);
+                return Some(());
+            }
+            return None;
+        }
+        let value = self.read(source);
+        let ty = types.first()?;
+        let value = match value.ty {
+            Type::Int { .. } | Type::Pointer(..) | Type::Array(..) => self.cast(value, ty),
+            _ => value,
+        };
+        self.write(target, value);
+        Some(())
+    }
+
+    fn comparison(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        let [target, left, right, rest @ ..] = instruction.operands.as_slice() else {
+            return None;
+        };
+        let own = instruction.suffixes().rev().find_map(type_of)?;
+        let op = instruction.suffixes().find_map(|word| {
+            Some(match word {
+                "eq" | "equ" => BinaryOp::Eq,
+                "ne" | "neu" => BinaryOp::Ne,
+                "lt" | "lo" | "ltu" => BinaryOp::Lt,
+                "le" | "ls" | "leu" => BinaryOp::Le,
+                "gt" | "hi" | "gtu" => BinaryOp::Gt,
+                "ge" | "hs" | "geu" => BinaryOp::Ge,
+                _ => return None,
+            })
+        })?;
+        let (left, right) = (self.read(left), self.read(right));
+        let (left, right) = if own.is_int() {
+            (self.cast(left, &own), self.cast(right, &own))
+        } else {
+            (left, right)
+        };
+        let site = self.site;
+        let mut value = operation(op, left, right, site);
+        if let [other] = rest {
+            let op = if instruction.has("or") {
+                BinaryOp::Or
+            } else if instruction.has("xor") {
+                BinaryOp::Xor
+            } else {
+                BinaryOp::And
+            };
+            let other = self.read(other);
+            value = operation(op, value, other, site);
+        }
+        if let Operand::Pair(_, second) = target {
+            let inverse = Expr {
+                kind: ExprKind::Unary(UnaryOp::Not, Box::new(value.clone())),
+                ty: Type::INT,
+                site,
+            };
+            self.predicate(second, inverse);
+        }
+        self.predicate(target, value);
+        Some(())
+    }
+
+    /// `elect.sync`: the first lane.
+    fn elected(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        let [Operand::Pair(lane, chosen), _] = instruction.operands.as_slice() else {
+            return None;
+        };
+        let site = self.site;
+        let own = self.lowering.lane(site);
+        let zero = self.number(0);
+        let is_first = operation(BinaryOp::Eq, own, zero.clone(), site);
+        self.predicate(chosen, is_first);
+        if !matches!(**lane, Operand::Blank) {
+            self.write(lane, zero);
+        }
+        Some(())
+    }
+
+    fn predicate(&mut self, operand: &Operand<'t>, value: Expr) {
+        let name = match operand {
+            Operand::Name(name) | Operand::Special(name) => name,
+            Operand::Pair(first, _) => return self.predicate(first, value),
+            _ => return,
+        };
+        if !self.registers.contains_key(*name) {
+            self.register(name, Type::BOOL);
+        }
+        self.write(operand, value);
+    }
+}

@@ -1,0 +1,632 @@
+//! Inline PTX: its instructions in the IR of the code around them.
+//!
+//! In go the template's text (`text`) and the operands, which are expressions of the source; out comes one expression, the
+//! instructions in their order. Memory that they access is accessed in the IR (`memory`), integers are computed as those of
+//! the source are (`integers`), and what leaves registers in other registers alone is an operation with its mnemonic
+//! (`others`). Registers that the assembly declares are variables.
+
+mod integers;
+mod memory;
+mod others;
+mod text;
+
+use rustc_hash::FxHashMap;
+
+use warplens_ir::{
+    AddressSpace, BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Reason, Site, Stmt,
+    StmtKind, Storage, Type, UnaryOp, VarId,
+};
+use warplens_syntax::{Field, Node};
+
+use super::construct::operation;
+use super::shapes::is_place;
+use super::{Lowering, Source, parts, text_of};
+use text::{Instruction, Operand, Statement};
+
+/// Instructions of one piece of assembly that are read.
+const MOST_INSTRUCTIONS: usize = 512;
+
+/// Registers that a declaration `r<n>` gives.
+const MOST_REGISTERS: usize = 4096;
+
+/// An operand of the statement.
+struct Bound {
+    symbol: Option<String>,
+    constraint: String,
+    value: Option<Expr>,
+    output: bool,
+    written: bool,
+}
+
+/// A piece of assembly while it is read.
+struct Assembly<'l, 'k> {
+    lowering: &'l mut Lowering<'k>,
+    operands: Vec<Bound>,
+    registers: FxHashMap<String, VarId>,
+    site: Site,
+    /// What the instructions read so far do.
+    done: Vec<Expr>,
+    /// A barrier of the block among them.
+    barrier: bool,
+}
+
+impl Lowering<'_> {
+    pub(super) fn inline_assembly(&mut self, node: Node, source: Source, site: Site) -> Expr {
+        let code = node
+            .field(Field::AssemblyCode)
+            .map_or("", |code| text_of(code, source));
+        let code = text::without_comments(&text::unquoted(code)).replace("%=", "");
+        let mut done = Vec::new();
+        let mut operands = Vec::new();
+        for (field, output) in [(Field::OutputOperands, true), (Field::InputOperands, false)] {
+            let Some(list) = node.field(field) else {
+                continue;
+            };
+            for operand in parts(list) {
+                let text = |field| operand.field(field).map(|part| text_of(part, source));
+                let symbol = text(Field::Symbol).map(str::to_owned);
+                let constraint = text(Field::Constraint).unwrap_or("").replace('"', "");
+                let value = operand
+                    .field(Field::Value)
+                    .map(|value| self.expr(value, source));
+                let value = value.map(|value| self.converted_to_number(value));
+                operands.push(Bound {
+                    symbol,
+                    constraint,
+                    value,
+                    output,
+                    written: false,
+                });
+            }
+        }
+        self.keep_inputs(&mut operands, &code, &mut done, site);
+        let mut assembly = Assembly {
+            lowering: self,
+            operands,
+            registers: FxHashMap::default(),
+            site,
+            done,
+            barrier: false,
+        };
+        let statements = text::statements(&code);
+        for statement in statements.iter().take(MOST_INSTRUCTIONS) {
+            assembly.statement(statement);
+        }
+        if statements.len() > MOST_INSTRUCTIONS {
+            assembly.lose("more assembly than is read".into());
+        }
+        assembly.forget_unwritten();
+        let (done, barrier) = (assembly.done, assembly.barrier);
+        let all = Expr {
+            kind: ExprKind::List(done),
+            ty: Type::Void,
+            site,
+        };
+        if !barrier {
+            return all;
+        }
+        let statement = |kind| Stmt { kind, site };
+        Expr {
+            kind: ExprKind::Inline(
+                vec![statement(StmtKind::Expr(all)), statement(StmtKind::Barrier)],
+                None,
+            ),
+            ty: Type::Void,
+            site,
+        }
+    }
+
+    /// Inputs that cost something to compute are computed before the assembly, once.
+    fn keep_inputs(
+        &mut self,
+        operands: &mut [Bound],
+        code: &str,
+        done: &mut Vec<Expr>,
+        site: Site,
+    ) {
+        for (number, operand) in operands.iter_mut().enumerate() {
+            let Some(value) = &mut operand.value else {
+                continue;
+            };
+            let used = code.matches(&format!("%{number}")).count();
+            let simple = matches!(
+                value.kind,
+                ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_)
+            );
+            if operand.output || simple || used == 1 && operand.symbol.is_none() {
+                continue;
+            }
+            if !matches!(
+                value.ty,
+                Type::Int { .. } | Type::Float { .. } | Type::Pointer(..)
+            ) {
+                continue;
+            }
+            let kept = self.fresh("operand", value.ty.clone(), Storage::Local, site);
+            let kept = self.var(kept, value.site);
+            let value = std::mem::replace(value, kept.clone());
+            done.push(self.assigned(kept, value, site));
+        }
+    }
+}
+
+impl<'t> Assembly<'_, '_> {
+    fn statement(&mut self, statement: &Statement<'t>) {
+        match statement {
+            Statement::Registers(ty, names) => {
+                for name in names {
+                    self.declare(name, ty);
+                }
+            }
+            Statement::Instruction(instruction) => self.instruction(instruction),
+            Statement::Malformed(text) => {
+                let word: String = text.chars().take(40).collect();
+                self.lose(format!("PTX not understood: {word}"));
+            }
+        }
+    }
+
+    fn declare(&mut self, name: &str, ty: &str) {
+        let ty = type_of(ty.trim_start_matches('.')).unwrap_or(Type::UINT);
+        let name = name.trim_start_matches('%');
+        let (name, count) = match name.split_once('<') {
+            Some((name, count)) => (name, count.trim_end_matches('>').parse().unwrap_or(0)),
+            None => (name, 0usize),
+        };
+        if count == 0 {
+            self.register(name, ty);
+            return;
+        }
+        if count > MOST_REGISTERS {
+            self.lose(format!("{count} registers declared"));
+            return;
+        }
+        for number in 0..count {
+            self.register(&format!("{name}{number}"), ty.clone());
+        }
+    }
+
+    fn register(&mut self, name: &str, ty: Type) {
+        let site = self.site;
+        let id = self.lowering.fresh(name, ty, Storage::Local, site);
+        self.registers.insert(name.to_owned(), id);
+    }
+
+    fn instruction(&mut self, instruction: &Instruction<'t>) {
+        let before = self.done.len();
+        let understood = self.perform(instruction);
+        if understood.is_none() {
+            self.done.truncate(before);
+            self.lose(format!(
+                "PTX instruction not understood: {}",
+                instruction.mnemonic
+            ));
+            self.unknown(instruction);
+        }
+        if let Some((holds, register)) = &instruction.predicate {
+            let done = self.done.split_off(before);
+            let condition = self.read(register);
+            self.guard(condition, *holds, done);
+        }
+    }
+
+    /// What an instruction does; `None` where it is not known, or its operands are not those that it takes.
+    fn perform(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        match instruction.base() {
+            "ld" | "ldu" | "st" | "atom" | "red" | "ldmatrix" | "stmatrix" | "cp" => {
+                self.memory(instruction)
+            }
+            "bar" | "barrier" => {
+                self.barrier(instruction);
+                Some(())
+            }
+            // Where control goes within the assembly: it waits for a barrier in memory or for another thread.
+            "bra" | "ret" | "pragma" => Some(()),
+            _ => match self.integers(instruction) {
+                Some(()) => Some(()),
+                None => self.other(instruction),
+            },
+        }
+    }
+
+    /// A barrier of the whole block is a statement; others leave memory ordered.
+    fn barrier(&mut self, instruction: &Instruction<'t>) {
+        let whole = instruction.has("sync")
+            && !instruction.has("cluster")
+            && !instruction.has("warp")
+            && instruction.operands.len() <= 1
+            && instruction.predicate.is_none();
+        let whole = whole
+            && instruction.operands.first().is_none_or(|operand| {
+                let value = self.read(operand);
+                super::constants::constant(&value) == Some(0)
+            });
+        if whole {
+            self.barrier = true;
+            return;
+        }
+        self.ignored(instruction, warplens_ir::Effect::Fence);
+    }
+
+    /// Executes under a condition what was read.
+    fn guard(&mut self, condition: Expr, holds: bool, done: Vec<Expr>) {
+        if done.is_empty() {
+            return;
+        }
+        let site = self.site;
+        let condition = if holds {
+            condition
+        } else {
+            Expr {
+                kind: ExprKind::Unary(UnaryOp::Not, Box::new(condition)),
+                ty: Type::INT,
+                site,
+            }
+        };
+        let mut rest = Vec::new();
+        for one in done {
+            // A register keeps its value where the predicate does not hold.
+            match one.kind {
+                ExprKind::Assign(None, target, value) if is_place(&target) => {
+                    let ty = target.ty.clone();
+                    let value = Expr {
+                        kind: ExprKind::Select(
+                            Box::new(condition.clone()),
+                            value,
+                            Box::new((*target).clone()),
+                        ),
+                        ty: ty.clone(),
+                        site,
+                    };
+                    self.done.push(Expr {
+                        kind: ExprKind::Assign(None, target, Box::new(value)),
+                        ty,
+                        site,
+                    });
+                }
+                _ => rest.push(one),
+            }
+        }
+        if rest.is_empty() {
+            return;
+        }
+        rest.push(self.number(1));
+        let list = Expr {
+            kind: ExprKind::List(rest),
+            ty: Type::INT,
+            site,
+        };
+        self.done.push(Expr {
+            kind: ExprKind::Binary(BinaryOp::LogicalAnd, Box::new(condition), Box::new(list)),
+            ty: Type::INT,
+            site,
+        });
+    }
+
+    /// An instruction of which nothing is known: its outputs are not either.
+    fn unknown(&mut self, instruction: &Instruction<'t>) {
+        let mnemonic = instruction.mnemonic;
+        let call = self.call(
+            Function::Math(warplens_ir::MathClass::Int(1), mnemonic.into()),
+            Vec::new(),
+            Type::UINT,
+        );
+        self.done.push(call);
+    }
+
+    /// Outputs that no instruction wrote are not known.
+    fn forget_unwritten(&mut self) {
+        let site = self.site;
+        for operand in &mut self.operands {
+            let Some(place) = &operand.value else {
+                continue;
+            };
+            if !operand.output || operand.written || !is_place(place) {
+                continue;
+            }
+            let unknown = Expr {
+                kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
+                ty: place.ty.clone(),
+                site,
+            };
+            let place = place.clone();
+            self.done.push(self.lowering.assigned(place, unknown, site));
+        }
+    }
+
+    fn lose(&mut self, message: String) {
+        let site = self.site;
+        self.lowering.lost(site, Reason::Assembly(message.into()));
+    }
+
+    // ---- operands ------------------------------------------------------------------------------
+
+    fn index(&self, operand: &Operand) -> Option<usize> {
+        match operand {
+            Operand::Placeholder(number) => Some(*number),
+            Operand::Symbol(name) => self
+                .operands
+                .iter()
+                .position(|operand| operand.symbol.as_deref() == Some(*name)),
+            _ => None,
+        }
+    }
+
+    /// The value of an operand.
+    fn read(&mut self, operand: &Operand<'t>) -> Expr {
+        let site = self.site;
+        if let Some(number) = self.index(operand) {
+            let value = self
+                .operands
+                .get(number)
+                .and_then(|bound| bound.value.clone());
+            return value.unwrap_or_else(|| self.nothing(Type::UINT));
+        }
+        match operand {
+            Operand::Number(value) => self.number(*value),
+            Operand::Name(name) | Operand::Special(name) => match self.registers.get(*name) {
+                Some(&id) => self.lowering.var(id, site),
+                None => self.special(name),
+            },
+            Operand::Pair(value, _) => self.read(value),
+            Operand::Not(inner) => {
+                let inner = self.read(inner);
+                Expr {
+                    kind: ExprKind::Unary(UnaryOp::Not, Box::new(inner)),
+                    ty: Type::INT,
+                    site,
+                }
+            }
+            _ => self.nothing(Type::UINT),
+        }
+    }
+
+    /// Operands one by one, those of vectors too.
+    fn flat<'o>(operands: &'o [Operand<'t>]) -> Vec<&'o Operand<'t>> {
+        let mut found = Vec::new();
+        for operand in operands {
+            match operand {
+                Operand::Vector(inner) => found.extend(Self::flat(inner)),
+                operand => found.push(operand),
+            }
+        }
+        found
+    }
+
+    /// A register of the launch: `%laneid`, `%tid.x`.
+    fn special(&mut self, name: &str) -> Expr {
+        let site = self.site;
+        let (base, axis) = name.split_once('.').unwrap_or((name, "x"));
+        let axis = match axis {
+            "x" => 0u8,
+            "y" => 1,
+            "z" => 2,
+            _ => return self.nothing(Type::UINT),
+        };
+        let kind = match base {
+            "tid" => self.lowering.thread(axis),
+            "ctaid" => ExprKind::Builtin(Builtin::BlockIdx(axis)),
+            "ntid" => ExprKind::Builtin(Builtin::BlockDim(axis)),
+            "nctaid" => ExprKind::Builtin(Builtin::GridDim(axis)),
+            "laneid" => return self.lowering.lane(site),
+            "warpid" => {
+                let rank = self.lowering.thread_rank(site);
+                let size = Expr {
+                    kind: ExprKind::Builtin(Builtin::WarpSize),
+                    ty: Type::UINT,
+                    site,
+                };
+                return operation(BinaryOp::Div, rank, size, site);
+            }
+            // One of the block.
+            "smid" | "nsmid" | "nwarpid" | "cluster_ctarank" | "cluster_nctarank"
+            | "cluster_ctaid" | "cluster_nctaid" | "clusterid" | "nclusterid" | "gridid"
+            | "dynamic_smem_size" | "total_smem_size" => {
+                return Expr {
+                    kind: ExprKind::Opaque(Opaque::Build, Vec::new()),
+                    ty: Type::UINT,
+                    site,
+                };
+            }
+            _ => return self.nothing(Type::UINT),
+        };
+        Expr {
+            kind,
+            ty: Type::UINT,
+            site,
+        }
+    }
+
+    /// The place that an operand names; nothing where a result goes nowhere.
+    fn place(&mut self, operand: &Operand<'t>) -> Option<Expr> {
+        let site = self.site;
+        if let Some(number) = self.index(operand) {
+            let bound = self.operands.get_mut(number)?;
+            bound.written = true;
+            return bound.value.clone().filter(is_place);
+        }
+        match operand {
+            Operand::Name(name) | Operand::Special(name) => {
+                if !self.registers.contains_key(*name) {
+                    self.register(name, Type::UINT);
+                }
+                Some(self.lowering.var(self.registers[*name], site))
+            }
+            Operand::Pair(value, _) => self.place(value),
+            _ => None,
+        }
+    }
+
+    /// The type in which a register holds a result: the place's own where that is a number.
+    fn register_type(&mut self, operand: &Operand<'t>, otherwise: &Type) -> Type {
+        let own = match self.place(operand) {
+            Some(place) => place.ty,
+            None => return otherwise.clone(),
+        };
+        let number = self.index(operand);
+        let bound = number.and_then(|number| self.operands.get(number));
+        let constraint = bound.map_or("", |bound| bound.constraint.as_str());
+        match own {
+            Type::Int { .. } | Type::Float { .. } => own,
+            _ if constraint.contains('f') => Type::FLOAT,
+            _ if constraint.contains('d') => Type::DOUBLE,
+            _ if constraint.contains('l') => Type::SIZE,
+            _ => otherwise.clone(),
+        }
+    }
+
+    /// `operand = value`.
+    fn write(&mut self, operand: &Operand<'t>, value: Expr) {
+        let site = self.site;
+        match self.place(operand) {
+            Some(place) => {
+                let assigned = self.lowering.assigned(place, value, site);
+                self.done.push(assigned);
+            }
+            None => self.done.push(value),
+        }
+    }
+
+    /// The results of one instruction, one for each operand.
+    fn write_all(&mut self, targets: &[&Operand<'t>], function: Function, arguments: Vec<Expr>) {
+        let site = self.site;
+        let Some(first) = targets.first() else {
+            let call = self.call(function, arguments, Type::Void);
+            self.done.push(call);
+            return;
+        };
+        let ty = self.register_type(first, &Type::UINT);
+        if targets.len() == 1 {
+            let value = self.call(function, arguments, ty);
+            self.write(first, value);
+            return;
+        }
+        let whole = Type::Vector(
+            std::sync::Arc::new(ty.clone()),
+            targets.len().min(255) as u8,
+        );
+        let kept = self
+            .lowering
+            .fresh("result", whole.clone(), Storage::Local, site);
+        let kept = self.lowering.var(kept, site);
+        let value = self.call(function, arguments, whole);
+        self.done.push(Expr {
+            ty: kept.ty.clone(),
+            kind: ExprKind::Assign(None, Box::new(kept.clone()), Box::new(value)),
+            site,
+        });
+        for (number, target) in targets.iter().enumerate() {
+            let part = Expr {
+                kind: ExprKind::Field(Box::new(kept.clone()), number as u64 * ty.size()),
+                ty: ty.clone(),
+                site,
+            };
+            self.write(target, part);
+        }
+    }
+
+    // ---- expressions ---------------------------------------------------------------------------
+
+    fn number(&self, value: i64) -> Expr {
+        Expr {
+            kind: ExprKind::Int(value),
+            ty: if i32::try_from(value).is_ok() {
+                Type::INT
+            } else {
+                Type::LONG
+            },
+            site: self.site,
+        }
+    }
+
+    fn nothing(&self, ty: Type) -> Expr {
+        Expr {
+            kind: ExprKind::Opaque(Opaque::Unknown, Vec::new()),
+            ty,
+            site: self.site,
+        }
+    }
+
+    fn call(&self, function: Function, arguments: Vec<Expr>, ty: Type) -> Expr {
+        Expr {
+            kind: ExprKind::Call(function, arguments),
+            ty,
+            site: self.site,
+        }
+    }
+
+    /// A call of a function that this instruction is.
+    fn named(&self, instruction: &Instruction, function: Function) -> Function {
+        Function::Instruction(instruction.mnemonic.into(), Box::new(function))
+    }
+
+    fn cast(&self, value: Expr, ty: &Type) -> Expr {
+        if value.ty == *ty {
+            return value;
+        }
+        Expr {
+            site: value.site,
+            ty: ty.clone(),
+            kind: ExprKind::Cast(false, Box::new(value)),
+        }
+    }
+
+    fn ignored(&mut self, instruction: &Instruction<'t>, effect: warplens_ir::Effect) {
+        let operands = Self::flat(&instruction.operands);
+        let numbers = operands.into_iter().filter_map(|operand| {
+            let value = self.read(operand);
+            super::constants::constant(&value).map(|value| self.number(value))
+        });
+        let numbers = numbers.collect();
+        let call = self.call(
+            Function::Ignored(effect, instruction.mnemonic.into()),
+            numbers,
+            Type::Void,
+        );
+        self.done.push(call);
+    }
+}
+
+/// The type that a suffix names.
+fn type_of(suffix: &str) -> Option<Type> {
+    Some(match suffix {
+        "pred" => Type::BOOL,
+        "f64" => Type::DOUBLE,
+        "f32" | "tf32" => Type::FLOAT,
+        "f16" | "bf16" => Type::Float { bits: 16 },
+        "f16x2" | "bf16x2" => Type::Vector(std::sync::Arc::new(Type::Float { bits: 16 }), 2),
+        "u64" | "b64" => Type::SIZE,
+        "s64" => Type::LONG,
+        "u32" | "b32" => Type::UINT,
+        "s32" => Type::INT,
+        "u16" | "b16" => Type::Int {
+            bits: 16,
+            signed: false,
+        },
+        "s16" => Type::Int {
+            bits: 16,
+            signed: true,
+        },
+        "u8" | "b8" => Type::BYTE,
+        "s8" => Type::Int {
+            bits: 8,
+            signed: true,
+        },
+        "b128" => Type::Vector(std::sync::Arc::new(Type::SIZE), 2),
+        _ => return None,
+    })
+}
+
+/// The memory that suffixes name; without one the address says it.
+fn space_of(instruction: &Instruction) -> AddressSpace {
+    let named = |start: &str| instruction.suffixes().any(|word| word.starts_with(start));
+    if named("shared") {
+        AddressSpace::Shared
+    } else if instruction.has("const") || named("param") {
+        AddressSpace::Constant
+    } else if instruction.has("local") {
+        AddressSpace::Private
+    } else {
+        AddressSpace::Global
+    }
+}

@@ -1,0 +1,152 @@
+//! Instructions that leave memory alone: products of matrices, exchanges among lanes, arithmetic whose values are not
+//! followed.
+
+use warplens_ir::functions;
+use warplens_ir::{Effect, Expr, Function, MathClass, Type};
+
+use super::text::{Instruction, Operand};
+use super::{Assembly, type_of};
+
+impl<'t> Assembly<'_, '_> {
+    pub(super) fn other(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        match instruction.base() {
+            "mma" | "wmma" | "wgmma" | "tcgen05" => return self.matrices(instruction),
+            _ => {}
+        }
+        let function = functions::of_ptx(instruction.base())?;
+        if let Function::Ignored(effect, _) = function {
+            self.waits(instruction);
+            self.ignored(instruction, effect);
+            return Some(());
+        }
+        let own = instruction.suffixes().rev().find_map(type_of);
+        let own = own.or_else(|| instruction.suffixes().find_map(type_of));
+        let own = own.unwrap_or(Type::UINT);
+        let (target, sources) = instruction.operands.split_first()?;
+        let targets = Self::flat(std::slice::from_ref(target));
+        let sources = Self::flat(sources);
+        let sources: Vec<Expr> = sources.into_iter().map(|one| self.read(one)).collect();
+        let mut gives = match (&function, &own) {
+            // The type that a conversion gives stands first.
+            (Function::Math(MathClass::Convert, _), _) => {
+                instruction.suffixes().find_map(type_of).unwrap_or(own)
+            }
+            (Function::Math(MathClass::Float(_) | MathClass::Special, _), own) => own.clone(),
+            _ => own,
+        };
+        if instruction.base() == "vote" || instruction.base() == "match" {
+            gives = Type::UINT;
+        }
+        let function = match function {
+            // What computes with integers by a name for floating point.
+            Function::Math(MathClass::Float(count), name)
+                if !gives.is_float() && !matches!(gives, Type::Vector(..)) =>
+            {
+                Function::Math(MathClass::Int(count), name)
+            }
+            function => function,
+        };
+        if targets.len() > 1 {
+            self.write_all(&targets, function, sources);
+            return Some(());
+        }
+        let value = self.call(function, sources, gives);
+        if let Operand::Pair(_, predicate) = target {
+            let unknown = self.nothing(Type::BOOL);
+            self.write(predicate, unknown);
+        }
+        self.write(target, value);
+        Some(())
+    }
+
+    /// What a barrier in memory answers is not known.
+    fn waits(&mut self, instruction: &Instruction<'t>) {
+        let asks = instruction.has("test_wait") || instruction.has("try_wait");
+        if asks && let Some(target @ Operand::Name(_)) = instruction.operands.first() {
+            let unknown = self.nothing(Type::BOOL);
+            self.write(target, unknown);
+        }
+    }
+
+    /// Products of matrices, what orders them, and the loads and stores of fragments.
+    fn matrices(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        let multiplies = match instruction.base() {
+            "mma" => true,
+            "wmma" => instruction.has("mma"),
+            _ => instruction.has("mma_async") || instruction.has("mma"),
+        };
+        if !multiplies {
+            return self.fragments(instruction);
+        }
+        let (target, sources) = instruction.operands.split_first()?;
+        if sources.len() < 2 {
+            return None;
+        }
+        // The sum of `tcgen05` lies in a memory of its own.
+        let in_registers = matches!(target, Operand::Vector(_));
+        let targets = if in_registers {
+            Self::flat(std::slice::from_ref(target))
+        } else {
+            Vec::new()
+        };
+        let mut arguments = Vec::new();
+        // It adds to what it writes.
+        if instruction.base() == "wgmma" {
+            for target in &targets {
+                arguments.push(self.read(target));
+            }
+        }
+        for source in Self::flat(sources) {
+            if !matches!(source, Operand::Memory { .. } | Operand::Number(_)) {
+                arguments.push(self.read(source));
+            }
+        }
+        let function = Function::Math(MathClass::Tensor, instruction.mnemonic.into());
+        self.write_all(&targets, function, arguments);
+        Some(())
+    }
+
+    fn fragments(&mut self, instruction: &Instruction<'t>) -> Option<()> {
+        let moves = instruction.base() == "wmma"
+            && (instruction.has("load") || instruction.has("store"))
+            || instruction.base() == "tcgen05" && instruction.has("ld");
+        if !moves {
+            self.ignored(instruction, Effect::Unknown);
+            return Some(());
+        }
+        let store = instruction.has("store");
+        let [first, second, ..] = instruction.operands.as_slice() else {
+            return None;
+        };
+        let (memory, registers) = if store {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let Operand::Memory { base, .. } = memory else {
+            return None;
+        };
+        let registers = Self::flat(std::slice::from_ref(registers));
+        if instruction.base() == "wmma" {
+            let address = self.read(base);
+            let element = instruction.suffixes().rev().find_map(type_of);
+            let pointer = Expr {
+                ty: Type::Pointer(
+                    std::sync::Arc::new(element.unwrap_or(Type::UINT)),
+                    super::space_of(instruction),
+                ),
+                kind: warplens_ir::ExprKind::Cast(true, Box::new(address)),
+                site: self.site,
+            };
+            let function = self.named(instruction, Function::Tile { store });
+            let call = self.call(function, vec![pointer], Type::Void);
+            self.done.push(call);
+        }
+        if !store {
+            let name = instruction.mnemonic.into();
+            let function = Function::Math(MathClass::Int(0), name);
+            self.write_all(&registers, function, Vec::new());
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Copies that one thread starts, as functions of the toolkit: `cuda::ptx`, `cuda::device`, `cuda::device::experimental`.
+
+use warplens_ir::{AddressSpace, Effect, Expr, ExprKind, Function, Site, Type};
+
+use super::Lowering;
+
+impl Lowering<'_> {
+    /// A call of one of these; `None` for other names.
+    pub(super) fn bulk_call(&self, name: &str, arguments: &[Expr], site: Site) -> Option<Expr> {
+        let call = |function, arguments, ty| Expr {
+            kind: ExprKind::Call(function, arguments),
+            ty,
+            site,
+        };
+        let copy = |arguments| {
+            let function = Function::Instruction(name.into(), Box::new(Function::Bulk));
+            Some(call(function, arguments, Type::Void))
+        };
+        let pointers: Vec<&Expr> = arguments
+            .iter()
+            .filter(|argument| matches!(argument.ty, Type::Pointer(..) | Type::Array(..)))
+            .collect();
+        if let Some(rest) = name.strip_prefix("cp_async_bulk") {
+            if rest.contains("commit") || rest.contains("wait") || rest.contains("prefetch") {
+                let function = Function::Ignored(Effect::Unknown, name.into());
+                return Some(call(function, Vec::new(), Type::Void));
+            }
+            if rest.starts_with("_tensor") {
+                // A tensor map and a tile; the barrier comes last.
+                let to_global = rest.ends_with("shared_to_global");
+                let [first, second, ..] = pointers.as_slice() else {
+                    return Some(call(
+                        Function::Ignored(Effect::Unknown, name.into()),
+                        arguments.to_vec(),
+                        Type::Void,
+                    ));
+                };
+                let shared = |tile: &Expr| to_space(tile, AddressSpace::Shared);
+                return if to_global {
+                    let tile = pointers.last().copied()?;
+                    copy(vec![(*first).clone(), shared(tile)])
+                } else {
+                    copy(vec![shared(first), (*second).clone()])
+                };
+            }
+            let size = arguments
+                .iter()
+                .find(|argument| argument.ty.is_int())?
+                .clone();
+            let [to, from, ..] = pointers.as_slice() else {
+                return None;
+            };
+            return copy(vec![(*to).clone(), (*from).clone(), size]);
+        }
+        let waits = [
+            "barrier_arrive_tx",
+            "barrier_expect_tx",
+            "fence_proxy_async",
+            "fence_proxy_async_shared_cta",
+            "fence_mbarrier_init",
+            "mbarrier_init",
+            "mbarrier_arrive",
+            "mbarrier_arrive_expect_tx",
+            "mbarrier_expect_tx",
+            "mbarrier_try_wait",
+            "mbarrier_try_wait_parity",
+            "mbarrier_test_wait",
+            "mbarrier_test_wait_parity",
+            "tensormap_replace",
+        ];
+        waits.contains(&name).then(|| {
+            let function = Function::Ignored(Effect::Unknown, name.into());
+            call(function, Vec::new(), Type::INT)
+        })
+    }
+}
+
+/// An address in a memory that the function names.
+fn to_space(pointer: &Expr, space: AddressSpace) -> Expr {
+    let to = pointer.ty.element().cloned().unwrap_or(Type::BYTE);
+    Expr {
+        kind: ExprKind::Cast(false, Box::new(pointer.clone())),
+        ty: Type::Pointer(std::sync::Arc::new(to), space),
+        site: pointer.site,
+    }
+}
