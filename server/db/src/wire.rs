@@ -2,9 +2,13 @@
 //!
 //! Lines and columns are 1-based here; columns count UTF-8 bytes. A figure that is not known is null.
 
+mod program;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+pub use program::*;
 
 /// `warplens estimate --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

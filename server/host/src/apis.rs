@@ -7,6 +7,7 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
 use super::calls::Argument;
 use super::evaluate::name_of_function;
+use super::events::HostEventKind;
 use super::linked;
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Record, Step, Value};
@@ -196,7 +197,8 @@ impl Host<'_> {
         };
         let follows = if beside { None } else { follows(config) };
         let running = self.running.as_ref();
-        let count = running.and_then(|running| (running.doubtful == 0).then_some(running.times));
+        let doubtful = self.is_doubtful();
+        let count = running.and_then(|running| (!doubtful).then_some(running.times));
         let extents: Vec<Option<u64>> = if running.is_some() {
             let arguments = config.arguments.iter();
             arguments.map(|value| self.bytes_behind(value)).collect()
@@ -204,6 +206,8 @@ impl Host<'_> {
             Vec::new()
         };
         for kernel in kernels {
+            let launch = HostEventKind::Launch(self.sites.len());
+            self.happens(launch, &kernel.name, place.clone(), source);
             self.sites.push(Met {
                 site: LaunchSite {
                     kernel: kernel.name.clone(),

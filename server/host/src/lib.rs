@@ -13,6 +13,7 @@ mod builds;
 mod calls;
 mod command_line;
 mod evaluate;
+mod events;
 mod handles;
 mod index;
 mod linked;
@@ -28,9 +29,13 @@ mod value;
 mod walk;
 
 pub use builds::{Build, builds, may_build};
+pub use events::{
+    Decides, Direction, HostCopy, HostEvent, HostEventKind, HostPlace, HostSize, MemoryKind, Often,
+    OpenTimes, Wait,
+};
 pub use index::WORDS as LAUNCH_WORDS;
 pub use memory::{HostMemory, HostMemoryKind};
-pub use running::{Device, Run, run};
+pub use running::{Device, Run, RunEvents, run};
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -19,6 +19,7 @@ mod html;
 pub mod markdown;
 mod models;
 mod plots;
+pub mod program;
 mod resources;
 pub mod sarif;
 mod sheet;

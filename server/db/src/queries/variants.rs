@@ -187,6 +187,7 @@ impl Engine {
                     arguments: site.arguments.clone(),
                     extents: site.extents.clone(),
                 }),
+                site: (overrides.program.is_some()).then(|| Arc::new(site.clone())),
                 places: Arc::clone(&lowered.kernel.places),
                 functions: program.functions(),
             };
