@@ -88,6 +88,8 @@ pub struct DiffDocument {
     pub schema: &'static str,
     /// Every kernel of either version on every GPU asked, in order of file and line.
     pub kernels: Vec<KernelChange>,
+    /// Programs whose account changed, in order of file, on the first GPU asked.
+    pub programs: Vec<ProgramChange>,
     /// Findings that came and went.
     pub diagnostics: Changed,
 }

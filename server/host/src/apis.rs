@@ -183,11 +183,15 @@ impl Host<'_> {
             (None, true) => return,
             (None, false) => self.parsed.place(place.clone()).range,
         };
-        let memory = if own {
-            self.memory(&place, source)
+        let (memory, around) = if own {
+            (
+                self.memory(&place, source),
+                self.loop_around(&place, source),
+            )
         } else {
-            Vec::new()
+            (Vec::new(), None)
         };
+        let around = around.map(std::sync::Arc::new);
         let through = self.callers();
         let beside = self.beside > 0;
         // What was computed from a value that does not lead here is not known.
@@ -227,6 +231,7 @@ impl Host<'_> {
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
                     memory: memory.clone(),
+                    around: around.clone(),
                     extents: extents.clone(),
                     count,
                     of_run: None,

@@ -17,6 +17,7 @@ mod events;
 mod handles;
 mod index;
 mod linked;
+mod loops;
 mod memory;
 mod objects;
 mod parameters;
@@ -34,6 +35,7 @@ pub use events::{
     OpenTimes, Wait,
 };
 pub use index::WORDS as LAUNCH_WORDS;
+pub use loops::{HostLoop, LoopCall, LoopCallKind};
 pub use memory::{HostMemory, HostMemoryKind};
 pub use running::{Device, Run, RunEvents, run};
 
@@ -79,6 +81,8 @@ pub struct LaunchSite {
     pub argument_types: Vec<Option<Type>>,
     /// What the host does with the memory of the arguments.
     pub memory: Vec<HostMemory>,
+    /// The loop around it in the function that launches.
+    pub around: Option<Arc<HostLoop>>,
     /// Bytes of the memory that an argument points to, by position.
     pub extents: Vec<Option<u64>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
@@ -142,9 +146,29 @@ impl LaunchSite {
             template_args: Vec::new(),
             argument_types: Vec::new(),
             memory: Vec::new(),
+            around: None,
             extents: Vec::new(),
             count: None,
             of_run: None,
+        }
+    }
+
+    /// The same where the byte `from` of the file is the byte `to`.
+    pub fn moved(&self, from: usize, to: usize) -> LaunchSite {
+        let byte = |byte: usize| (byte + to).saturating_sub(from);
+        let range = |range: &Range<usize>| byte(range.start)..byte(range.end);
+        let memory = self.memory.iter().map(|memory| HostMemory {
+            range: range(&memory.range),
+            ..memory.clone()
+        });
+        LaunchSite {
+            range: range(&self.range),
+            memory: memory.collect(),
+            around: self
+                .around
+                .as_ref()
+                .map(|around| Arc::new(around.moved(range))),
+            ..self.clone()
         }
     }
 

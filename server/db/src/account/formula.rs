@@ -1,6 +1,7 @@
 //! Sums whose terms are multiplied by loops and conditions that are not known.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,7 +147,7 @@ impl Sum {
                 formula.clone()
             };
             if *times != 1.0 {
-                term.push_str(&format!(" × {times:.0}"));
+                let _ = write!(term, " × {times:.0}");
             }
             for factor in factors {
                 term.push_str(" × ");

@@ -10,6 +10,9 @@ use super::{Analysed, Making};
 use crate::PlacedKernel;
 use crate::wire::{ProgramKernel, ProgramLaunch};
 
+/// A kernel's name and template arguments.
+type Key = (String, Vec<(String, String)>);
+
 /// A launch of the run with its analysis.
 pub(super) struct Launched<'a> {
     pub(super) event: &'a HostEvent,
@@ -18,7 +21,7 @@ pub(super) struct Launched<'a> {
     /// `None` where no definition of the kernel was found that it can launch.
     pub(super) found: Option<(&'a Analysed, &'a PlacedKernel)>,
     /// The same kernel as another launch's where these are equal.
-    pub(super) key: (String, Vec<(String, String)>),
+    pub(super) key: Key,
     estimate: Option<std::sync::Arc<Estimate>>,
     /// Milliseconds of a cycle.
     cycle_ms: f64,
@@ -135,7 +138,7 @@ impl<'a> Making<'a> {
 
     /// The kernels, the most time first.
     pub(super) fn kernels(&self, launches: &[Launched<'_>]) -> Vec<ProgramKernel> {
-        let mut groups: Vec<(&(String, Vec<(String, String)>), Vec<&Launched<'_>>)> = Vec::new();
+        let mut groups: Vec<(&Key, Vec<&Launched<'_>>)> = Vec::new();
         for launch in launches {
             match groups.iter_mut().find(|(key, _)| **key == launch.key) {
                 Some((_, group)) => group.push(launch),

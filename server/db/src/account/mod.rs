@@ -102,7 +102,7 @@ impl Engine {
             }
         }
         let defined = |kernel: &&str| run.kernels.iter().any(|(_, known)| known == kernel);
-        if !launched.iter().all(|kernel| defined(&kernel)) {
+        if !launched.iter().all(|kernel| defined(kernel)) {
             paths.extend(self.opencl_of(main, &paths));
         }
         let overrides = Overrides {
@@ -145,6 +145,9 @@ impl Engine {
     }
 }
 
+/// What a call does, and with how many bytes.
+type Called = (&'static str, Option<u64>);
+
 impl Making<'_> {
     fn account(&self, main: &Path, said: &str) -> ProgramAccount {
         let launches = self.launches();
@@ -175,10 +178,7 @@ impl Making<'_> {
         }
     }
 
-    fn calls(
-        &self,
-        wanted: &dyn Fn(&HostEventKind) -> Option<(&'static str, Option<u64>)>,
-    ) -> Vec<HostCall> {
+    fn calls(&self, wanted: &dyn Fn(&HostEventKind) -> Option<Called>) -> Vec<HostCall> {
         let call = |event: &HostEvent| {
             let (kind, bytes) = wanted(&event.kind)?;
             Some(HostCall {

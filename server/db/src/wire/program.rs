@@ -237,3 +237,52 @@ pub struct Totals {
     /// Where that figure comes from.
     pub host_link_source: Option<String>,
 }
+
+/// One program in two versions.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ProgramChange {
+    /// The file with `main`, from the version's root.
+    pub file: String,
+    /// Profile id.
+    pub gpu: String,
+    /// GPU time after over before; null where one is no number.
+    pub slowdown: Option<f64>,
+    /// The earlier version; null where the program is new.
+    pub before: Option<ProgramStanding>,
+    /// The later version; null where the program is gone.
+    pub after: Option<ProgramStanding>,
+}
+
+/// What one program does, in short.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ProgramStanding {
+    /// How the program is started, and where that is said.
+    pub run: String,
+    /// Time of all kernels; null where it depends on something that is not known.
+    pub gpu_ms: Option<f64>,
+    /// The time by what is not known.
+    pub gpu_formula: Option<String>,
+    /// Launches.
+    pub launches: Times,
+    /// Bytes of all copies to the GPU; null where they are not known.
+    pub to_device_bytes: Option<u64>,
+    /// Bytes of all copies from the GPU; null where they are not known.
+    pub to_host_bytes: Option<u64>,
+    /// Time of all copies at the bandwidth of the link, at least.
+    pub transfers_at_least_ms: Option<f64>,
+}
+
+impl From<&ProgramAccount> for ProgramStanding {
+    fn from(account: &ProgramAccount) -> ProgramStanding {
+        let totals = &account.totals;
+        ProgramStanding {
+            run: account.run.clone(),
+            gpu_ms: totals.gpu_ms,
+            gpu_formula: totals.gpu_formula.clone(),
+            launches: totals.launches.clone(),
+            to_device_bytes: totals.to_device_bytes,
+            to_host_bytes: totals.to_host_bytes,
+            transfers_at_least_ms: totals.transfers_at_least_ms,
+        }
+    }
+}

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use warplens_db::settings::unknown_gpu;
 use warplens_db::wire::{ProgramAccount, ProgramDocument};
 use warplens_db::{Cancel, Engine};
-use warplens_report::program;
+use warplens_report::{program, program_page};
 
 use crate::output::{self, Colour};
 use crate::values::{Clock, Preprocessing};
@@ -47,6 +47,8 @@ enum Format {
     Human,
     /// One JSON document, warplens.program/1
     Json,
+    /// One page, light or dark as the reader's system is
+    Html,
 }
 
 impl Program {
@@ -59,13 +61,20 @@ impl Program {
             .spawn(move || self.document())?
             .join()
             .map_err(|_| anyhow!("no result, because of the internal error above"))??;
-        let text = match (format, &out) {
-            (Some(Format::Json), _) => {
+        let named = out.as_ref().and_then(|out| out.extension()?.to_str());
+        let format = format.unwrap_or(match named {
+            Some("html" | "htm") => Format::Html,
+            Some("json") => Format::Json,
+            _ => Format::Human,
+        });
+        let text = match format {
+            Format::Json => {
                 let mut text = serde_json::to_string_pretty(&document)?;
                 text.push('\n');
                 text
             }
-            (Some(Format::Human) | None, _) => program::page(&document, output::style(colour)),
+            Format::Human => program::page(&document, output::style(colour)),
+            Format::Html => program_page(&document),
         };
         match out {
             Some(out) => std::fs::write(&out, text)

@@ -264,3 +264,63 @@ fn a_folder_without_a_program_says_so() {
     let run = folder.run(&["program", "missing"]);
     assert_eq!((run.code, run.err.lines().count()), (2, 1), "{}", run.err);
 }
+
+#[test]
+fn the_page_needs_nothing_but_itself() {
+    let folder = Folder::new();
+    write_heat(&folder);
+    let run = folder.run(&["program", ".", "-o", "heat.html"]);
+    assert_eq!((run.code, run.out.as_str()), (0, ""), "{}", run.err);
+    let page = std::fs::read_to_string(folder.path().join("heat.html")).expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    for part in [
+        "heat.cu",
+        "step",
+        "clear",
+        "cudaMemcpyAsync",
+        "./heat 1048576 500, Makefile:2",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    for bad in ["<script", "http://", "src="] {
+        assert!(!page.contains(bad), "{bad}");
+    }
+}
+
+#[test]
+fn a_diff_names_the_programs_whose_account_changed() {
+    let folder = Folder::new();
+    for (version, copies) in [("old", 1), ("new", 2)] {
+        let copy = "cudaMemcpy(a, host, bytes, cudaMemcpyHostToDevice);\n";
+        folder.write(
+            &format!("{version}/heat/heat.cu"),
+            HEAT.replace(copy, &copy.repeat(copies)),
+        );
+        folder.write(
+            &format!("{version}/heat/Makefile"),
+            "run: heat\n\t./heat 1048576 500\n",
+        );
+        folder.write(&format!("{version}/same/same.cu"), HEAT);
+    }
+    let document = folder
+        .run(&["diff", "old", "new", "--format", "json"])
+        .json();
+    let programs = document["programs"].as_array().expect("programs");
+    assert_eq!(programs.len(), 1, "{document}");
+    let change = &programs[0];
+    assert_eq!(
+        (&change["file"], &change["slowdown"]),
+        (&"heat/heat.cu".into(), &1.0.into())
+    );
+    let bytes = |side: &str| change[side]["to_device_bytes"].clone();
+    assert_eq!(
+        (bytes("before"), bytes("after")),
+        ((4 << 20).into(), (8 << 20).into())
+    );
+    let human = folder.run(&["diff", "old", "new"]);
+    assert!(human.out.contains("4,096 KiB → 8,192 KiB"), "{}", human.out);
+    let same = folder
+        .run(&["diff", "old", "old", "--format", "json"])
+        .json();
+    assert_eq!(same["programs"], serde_json::json!([]));
+}
