@@ -14,6 +14,7 @@ local lens_commands = {
   'warplens.breakdown',
   'warplens.compareGpus',
   'warplens.report',
+  'warplens.program',
   'warplens.estimate',
   'warplens.whatWouldHelp',
 }

@@ -297,7 +297,7 @@ check(':Warplens completes subcommands, GPUs, kernels and rules', function()
     assert(vim.list_contains(got, want), ('%q gives %s'):format(line, vim.inspect(got)))
   end
   local all = { 'gpu', 'launch', 'report', 'explain', 'compare', 'hints', 'heat', 'lines', 'findings', 'breakdown' }
-  vim.list_extend(all, { 'help', 'estimate', 'graph', 'lanes', 'log' })
+  vim.list_extend(all, { 'help', 'estimate', 'graph', 'lanes', 'log', 'program' })
   for _, name in ipairs(all) do
     completes('Warplens ', name)
   end

@@ -26,6 +26,7 @@ const LENS_COMMANDS = [
   "warplens.breakdown",
   "warplens.compareGpus",
   "warplens.report",
+  "warplens.program",
   "warplens.graph",
   "warplens.estimate",
   "warplens.whatWouldHelp",

@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import { explain } from "./commands/explain";
 import { lanes } from "./commands/lanes";
 import { menu } from "./commands/menu";
-import { breakdown, compareGpus, estimate, graph, report } from "./commands/pages";
+import { breakdown, compareGpus, estimate, graph, program, report } from "./commands/pages";
 import { nextLaunch } from "./commands/nextLaunch";
 import { openSample } from "./commands/openSample";
 import { recordTrace } from "./commands/recordTrace";
@@ -49,6 +49,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("breakdown", (given) => breakdown(app, given));
   command("compareGpus", (given) => compareGpus(app, given));
   command("report", (given) => report(app, given));
+  command("program", (given) => program(app, given));
   command("graph", (given) => graph(app, given));
   command("estimate", (given) => estimate(app, given));
   command("explain", (given) => explain(app, given));

@@ -22,7 +22,7 @@ use std::fmt;
 
 use warplens_codegen::{Class, CompiledKernel};
 use warplens_facts::facts::{Site, SourceFacts};
-use warplens_host::HostMemory;
+use warplens_host::{HostLoop, HostMemory};
 use warplens_ir::Kernel;
 use warplens_machine::{Occupancy, Profile};
 use warplens_models::{Change, Factor, ModelInput};
@@ -69,6 +69,17 @@ pub enum Place {
     Launch,
     /// The host's call, by its number among [`Context::memory`].
     Host(usize),
+    /// The head of the loop around the launch, or the host's call in it by its number.
+    HostLoop(Option<usize>),
+}
+
+/// The loop of the host program around a launch.
+#[derive(Debug, Clone, Copy)]
+pub struct AroundLaunch<'a> {
+    /// The loop.
+    pub turns: &'a HostLoop,
+    /// How often the program makes the launch, where a run of it says so.
+    pub launches: Option<u64>,
 }
 
 /// One finding; positions are relative to the kernel's text.
@@ -155,6 +166,8 @@ pub struct Context<'a> {
     pub block_varies: bool,
     /// What the host does with the memory of the arguments, where the file that launches says so.
     pub memory: &'a [HostMemory],
+    /// The loop of the host program around the launch, where the function that launches has one.
+    pub around: Option<&'a AroundLaunch<'a>>,
     /// Predicted cycles of the whole launch; `None` where there is no prediction.
     pub cycles: &'a dyn Fn() -> Option<f64>,
     /// Predicted whole-kernel speedup of removing one cause: 1.0 is none. Whatever is not a finite number
@@ -247,7 +260,7 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
     };
     findings.extend(moments.iter().flat_map(|&moment| looked(ctx, moment)));
     findings.sort_by_key(|finding| match finding.place {
-        Place::Launch | Place::Kernel | Place::Host(_) => (0, 0),
+        Place::Launch | Place::Kernel | Place::Host(_) | Place::HostLoop(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),
     });
     findings

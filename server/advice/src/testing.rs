@@ -161,6 +161,7 @@ impl Kernel {
             enabled,
             block_varies: self.block_varies,
             memory: &[],
+            around: None,
             gain: &gain,
             cycles: &|| self.cycles,
             trial: &|_| self.trial,

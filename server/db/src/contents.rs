@@ -6,6 +6,7 @@ use warplens_hir::{Item, Unit};
 use warplens_host::{Build, LaunchSite};
 
 use crate::estimates::Estimates;
+use crate::kept_run::KeptRun;
 use crate::lowered::Lowered;
 use crate::memo::Memo;
 use crate::{Finding, KernelAnalysis, ModelInput};
@@ -41,8 +42,8 @@ pub(crate) struct Contents {
     pub(crate) units: Memo<u64, Unit>,
     /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
     pub(crate) sites: Memo<u64, Vec<(usize, LaunchSite)>>,
-    /// `queries::runs`: launches of a run, like these.
-    pub(crate) runs: Memo<u64, Vec<(usize, LaunchSite)>>,
+    /// `queries::runs`: what a run does, with where the items stood.
+    pub(crate) runs: Memo<u64, KeptRun>,
     /// What a text with programs in its literals builds them with.
     pub(crate) builds: Memo<u64, Vec<Build>>,
     /// `queries::launchers`: launches by a text's functions as another text calls them.

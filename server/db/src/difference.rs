@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use warplens_facts::facts::{Access, Space};
 use warplens_syntax::{DirectiveKind, directives};
 
-use crate::wire::{Changed, Diagnostic, DiffDocument, KernelChange, Standing};
+use crate::wire::{
+    Changed, Diagnostic, DiffDocument, KernelChange, ProgramAccount, ProgramChange,
+    ProgramStanding, Standing,
+};
 use crate::{FileAnalysis, PlacedKernel};
 
 /// A change of the predicted time below this part of it is none: it is beyond what a model can tell.
@@ -146,6 +149,7 @@ pub fn difference(
     DiffDocument {
         schema: "warplens.diff/1",
         kernels,
+        programs: Vec::new(),
         diagnostics,
     }
 }
@@ -194,6 +198,37 @@ fn change(before: Option<Version>, after: Option<Version>, fail_on: Option<f64>)
         before: before.map(|one| one.standing),
         after: after.map(|one| one.standing),
     }
+}
+
+/// The programs of two versions whose accounts are not the same, matched by their files.
+pub fn changed_programs(
+    before: Vec<ProgramAccount>,
+    after: Vec<ProgramAccount>,
+) -> Vec<ProgramChange> {
+    let mut pairs: BTreeMap<String, [Option<ProgramAccount>; 2]> = BTreeMap::new();
+    for (at, accounts) in [before, after].into_iter().enumerate() {
+        for account in accounts {
+            let pair = pairs.entry(account.file.clone()).or_default();
+            pair[at] = Some(account);
+        }
+    }
+    let changes = pairs.into_iter().filter_map(|(file, [before, after])| {
+        let gpu = after.as_ref().or(before.as_ref())?.gpu.clone();
+        let [before, after] = [before, after].map(|one| one.as_ref().map(ProgramStanding::from));
+        let time = |one: &Option<ProgramStanding>| one.as_ref()?.gpu_ms;
+        let slowdown = match (time(&before), time(&after)) {
+            (Some(before), Some(after)) if before > 0.0 => Some(after / before),
+            _ => None,
+        };
+        (before != after).then_some(ProgramChange {
+            file,
+            gpu,
+            slowdown,
+            before,
+            after,
+        })
+    });
+    changes.collect()
 }
 
 impl KernelChange {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 use warplens_facts::facts::{Launch, Source};
 use warplens_facts::{Cover, DEFAULT_ARGUMENT};
 use warplens_hir::Item;
-use warplens_host::{Blocks, HostMemory, LaunchSite};
+use warplens_host::{Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind};
 use warplens_ir::{Kernel, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
@@ -39,6 +40,8 @@ pub(crate) struct Given {
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
     array_bytes: Vec<(String, u64)>,
+    /// The loop of the host program around the launch, and how often a run makes the launch, where that is known.
+    pub(crate) around: Option<(Arc<HostLoop>, Option<u64>)>,
 }
 
 impl Hash for Given {
@@ -57,6 +60,7 @@ impl Hash for Given {
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
         }
+        self.loop_key().hash(state);
     }
 }
 
@@ -212,7 +216,21 @@ impl Given {
                 Some((site, true)) => site.memory.clone(),
                 _ => Vec::new(),
             },
+            around: match site {
+                Some((site, true)) => site.around.clone().map(|around| (around, site.count)),
+                _ => None,
+            },
         }
+    }
+
+    /// What findings about the loop around the launch depend on: not where it stands.
+    pub(crate) fn loop_key(&self) -> Option<(bool, Option<u64>, Vec<(LoopCallKind, &str)>)> {
+        let (around, count) = self.around.as_ref()?;
+        let calls = around
+            .calls
+            .iter()
+            .map(|call| (call.kind, call.name.as_str()));
+        Some((around.is_first, *count, calls.collect()))
     }
 
     pub(crate) fn probabilities(&self) -> Vec<(u32, f64)> {

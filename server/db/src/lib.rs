@@ -44,6 +44,7 @@
 #[doc = include_str!("../../../docs/library.md")]
 struct Documentation;
 
+mod account;
 pub mod affected;
 mod assembled;
 mod clock;
@@ -59,6 +60,7 @@ mod fixes;
 mod formula;
 mod graph;
 mod guard;
+mod kept_run;
 mod kinds;
 mod launch;
 mod look;
@@ -97,6 +99,7 @@ pub use fixes::first_word;
 use rustc_hash::FxHashMap;
 pub use warplens_advice::{Finding, Severity};
 use warplens_facts::facts::{CalleeLine, Places, Site, SourceFacts, Span};
+use warplens_host::LaunchSite;
 pub use warplens_machine::{Profile, Profiles};
 pub use warplens_models::{ModelId, ModelInput, WarpInstructions};
 pub use warplens_syntax::{Document, Language};
@@ -142,6 +145,8 @@ pub struct Overrides {
     pub estimated_only: bool,
     /// No findings but about launches that cannot happen.
     pub unadvised: bool,
+    /// Launches are those of the program with this main file, however it is run.
+    pub program: Option<PathBuf>,
 }
 
 /// Which launches of a kernel that is launched in several ways are looked at.
@@ -259,6 +264,8 @@ pub struct PlacedKernel {
     pub launched_at: Option<Range<usize>>,
     /// The run of the program that makes the launch.
     pub run: Option<RunLaunch>,
+    /// The launch as the program's text says it; `None` where none was found.
+    pub(crate) site: Option<Arc<LaunchSite>>,
     /// Where the sites of the analysis stand in the kernel's text now.
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.

@@ -197,6 +197,12 @@ impl<'a> Look<'a> {
         self.ask(|db| near::defining(db, &path, names, world(db).roots(db)))
     }
 
+    /// OpenCL files in a folder and below it.
+    pub(crate) fn opencl_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let folder = absolute(folder);
+        self.ask(|db| near::opencl_below(db, &folder))
+    }
+
     /// The folders in which what a file lacks is looked for.
     pub(crate) fn around(&self, path: &Path) -> Vec<PathBuf> {
         let path = absolute(path);

@@ -2,9 +2,13 @@
 //!
 //! Lines and columns are 1-based here; columns count UTF-8 bytes. A figure that is not known is null.
 
+mod program;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+pub use program::*;
 
 /// `warplens estimate --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -84,6 +88,8 @@ pub struct DiffDocument {
     pub schema: &'static str,
     /// Every kernel of either version on every GPU asked, in order of file and line.
     pub kernels: Vec<KernelChange>,
+    /// Programs whose account changed, in order of file, on the first GPU asked.
+    pub programs: Vec<ProgramChange>,
     /// Findings that came and went.
     pub diagnostics: Changed,
 }

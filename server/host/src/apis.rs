@@ -7,6 +7,7 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
 use super::calls::Argument;
 use super::evaluate::name_of_function;
+use super::events::HostEventKind;
 use super::linked;
 use super::members::members;
 use super::state::Host;
@@ -183,11 +184,15 @@ impl Host<'_> {
             (None, true) => return,
             (None, false) => self.parsed.place(place.clone()).range,
         };
-        let memory = if own {
-            self.memory(&place, source)
+        let (memory, around) = if own {
+            (
+                self.memory(&place, source),
+                self.loop_around(&place, source),
+            )
         } else {
-            Vec::new()
+            (Vec::new(), None)
         };
+        let around = around.map(std::sync::Arc::new);
         let through = self.callers();
         let beside = self.beside > 0;
         // What was computed from a value that does not lead here is not known.
@@ -197,7 +202,8 @@ impl Host<'_> {
         };
         let follows = if beside { None } else { follows(config) };
         let running = self.running.as_ref();
-        let count = running.and_then(|running| (running.doubtful == 0).then_some(running.times));
+        let doubtful = self.is_doubtful();
+        let count = running.and_then(|running| (!doubtful).then_some(running.times));
         let extents: Vec<Option<u64>> = if running.is_some() {
             let arguments = config.arguments.iter();
             arguments.map(|value| self.bytes_behind(value)).collect()
@@ -215,6 +221,8 @@ impl Host<'_> {
                 .collect()
         };
         for kernel in kernels {
+            let launch = HostEventKind::Launch(self.sites.len());
+            self.happens(launch, &kernel.name, place.clone(), source);
             self.sites.push(Met {
                 site: LaunchSite {
                     kernel: kernel.name.clone(),
@@ -235,6 +243,7 @@ impl Host<'_> {
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
                     memory: memory.clone(),
+                    around: around.clone(),
                     extents: extents.clone(),
                     count,
                     of_run: None,

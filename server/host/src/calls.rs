@@ -128,6 +128,7 @@ impl Host<'_> {
                 .filter(|_| function.kind() == Kind::QualifiedIdentifier)
                 .map(|scope| plain(text(scope, source))),
         };
+        self.call_happens(node, &named.name, &arguments, source);
         if function.kind() == Kind::FieldExpression {
             return self.member_call(node, function, &named, &arguments, source);
         }

@@ -10,6 +10,7 @@ use warplens_syntax::{
 };
 
 use super::command_line::moved;
+use super::events::MemoryKind;
 use super::index::plain;
 use super::state::Host;
 use super::texts::{joined, spelled};
@@ -644,6 +645,7 @@ impl Host<'_> {
             let ty = Type::Array(Arc::new(ty), None);
             let place = self.temporary(ty, value);
             self.slots[place.slot].bytes = bytes;
+            self.slots[place.slot].memory = Some(MemoryKind::Pageable);
             return Value::Address(place);
         }
         let place = self.temporary(ty, Value::Unknown);

@@ -13,9 +13,11 @@ mod builds;
 mod calls;
 mod command_line;
 mod evaluate;
+mod events;
 mod handles;
 mod index;
 mod linked;
+mod loops;
 mod members;
 mod memory;
 mod objects;
@@ -29,9 +31,14 @@ mod value;
 mod walk;
 
 pub use builds::{Build, builds, may_build};
+pub use events::{
+    Decides, Direction, HostCopy, HostEvent, HostEventKind, HostPlace, HostSize, MemoryKind, Often,
+    OpenTimes, Wait,
+};
 pub use index::WORDS as LAUNCH_WORDS;
+pub use loops::{HostLoop, LoopCall, LoopCallKind};
 pub use memory::{HostMemory, HostMemoryKind};
-pub use running::{Device, Run, run};
+pub use running::{Device, Run, RunEvents, run};
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -77,6 +84,8 @@ pub struct LaunchSite {
     pub argument_types: Vec<Option<Type>>,
     /// What the host does with the memory of the arguments.
     pub memory: Vec<HostMemory>,
+    /// The loop around it in the function that launches.
+    pub around: Option<Arc<HostLoop>>,
     /// Bytes of the memory that an argument points to, by position.
     pub extents: Vec<Option<u64>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
@@ -152,9 +161,29 @@ impl LaunchSite {
             template_args: Vec::new(),
             argument_types: Vec::new(),
             memory: Vec::new(),
+            around: None,
             extents: Vec::new(),
             count: None,
             of_run: None,
+        }
+    }
+
+    /// The same where the byte `from` of the file is the byte `to`.
+    pub fn moved(&self, from: usize, to: usize) -> LaunchSite {
+        let byte = |byte: usize| (byte + to).saturating_sub(from);
+        let range = |range: &Range<usize>| byte(range.start)..byte(range.end);
+        let memory = self.memory.iter().map(|memory| HostMemory {
+            range: range(&memory.range),
+            ..memory.clone()
+        });
+        LaunchSite {
+            range: range(&self.range),
+            memory: memory.collect(),
+            around: self
+                .around
+                .as_ref()
+                .map(|around| Arc::new(around.moved(range))),
+            ..self.clone()
         }
     }
 

@@ -34,6 +34,8 @@ pub struct HostMemory {
 pub enum HostMemoryKind {
     /// Each turn of the loop around the launch copies it, from or to memory that may be paged out.
     Pageable,
+    /// Each turn copies it to the GPU again, from memory that the loop does not change.
+    Repeated,
     /// `cudaMallocManaged`, and nothing in the file moves it ahead of its use.
     Managed,
     /// Memory of the host: each access goes over the bus.
@@ -79,31 +81,36 @@ impl Host<'_> {
                     let known = self.pageable.entry(key);
                     *known.or_insert_with(|| is_pageable(function, host, source))
                 };
-                let Some(kind) = kind(call, name, source, pageable, turns, ahead) else {
-                    continue;
-                };
-                let size = match kind {
-                    HostMemoryKind::Pageable => arguments_of(call).get(2).copied(),
-                    HostMemoryKind::Managed => arguments_of(call).get(1).copied(),
-                    HostMemoryKind::Mapped => None,
-                };
-                let bytes = size
-                    .and_then(|size| self.eval(size, source).as_int())
-                    .and_then(|bytes| u64::try_from(bytes).ok());
-                found.push(HostMemory {
-                    argument,
-                    name: name.to_owned(),
-                    range: source.parsed.place(call.byte_range()).range,
-                    kind,
-                    bytes,
-                });
+                let repeated = turns
+                    .filter(|turns| is_repeated(call, name, source, *turns))
+                    .map(|_| HostMemoryKind::Repeated);
+                let kinds = [kind(call, name, source, pageable, turns, ahead), repeated];
+                for kind in kinds.into_iter().flatten() {
+                    let size = match kind {
+                        HostMemoryKind::Pageable | HostMemoryKind::Repeated => {
+                            arguments_of(call).get(2).copied()
+                        }
+                        HostMemoryKind::Managed => arguments_of(call).get(1).copied(),
+                        HostMemoryKind::Mapped => None,
+                    };
+                    let bytes = size
+                        .and_then(|size| self.eval(size, source).as_int())
+                        .and_then(|bytes| u64::try_from(bytes).ok());
+                    found.push(HostMemory {
+                        argument,
+                        name: name.to_owned(),
+                        range: source.parsed.place(call.byte_range()).range,
+                        kind,
+                        bytes,
+                    });
+                }
             }
         }
         found
     }
 }
 
-const LOOPS: &[Kind] = &[
+pub(super) const LOOPS: &[Kind] = &[
     Kind::ForStatement,
     Kind::WhileStatement,
     Kind::DoStatement,
@@ -121,7 +128,7 @@ fn launch<'t>(root: Node<'t>, place: &Range<usize>) -> Option<Node<'t>> {
     }
 }
 
-fn around<'t>(node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
+pub(super) fn around<'t>(node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
     let mut at = node.parent()?;
     while !kinds.contains(&at.kind()) {
         at = at.parent()?;
@@ -130,7 +137,7 @@ fn around<'t>(node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
 }
 
 /// The nodes of a kind below one, within the bound.
-fn within<'t>(node: Node<'t>, kind: Kind, found: &mut Vec<Node<'t>>) {
+pub(super) fn within<'t>(node: Node<'t>, kind: Kind, found: &mut Vec<Node<'t>>) {
     let mut open = vec![node];
     for _ in 0..MOST_NODES {
         let Some(node) = open.pop() else {
@@ -153,7 +160,7 @@ fn arguments_of(call: Node) -> Vec<Node> {
     call.field(Field::Arguments).map(named).unwrap_or_default()
 }
 
-fn text_at<'t>(node: Node, source: Source<'t>) -> &'t str {
+pub(super) fn text_at<'t>(node: Node, source: Source<'t>) -> &'t str {
     source.parsed.text.get(node.byte_range()).unwrap_or("")
 }
 
@@ -210,6 +217,38 @@ fn kind(
         }
         _ => None,
     }
+}
+
+/// True where a call in the loop copies the same memory of the host to `name` in each turn: it is named nowhere else in the loop.
+fn is_repeated(call: Node, name: &str, source: Source, turns: Node) -> bool {
+    let inside = call.start_byte() >= turns.start_byte() && call.end_byte() <= turns.end_byte();
+    let callee = call
+        .field(Field::Function)
+        .map_or("", |callee| text_at(callee, source));
+    let arguments = arguments_of(call);
+    let copies = matches!(
+        callee,
+        "cudaMemcpy" | "cudaMemcpyAsync" | "hipMemcpy" | "hipMemcpyAsync"
+    ) && arguments
+        .get(3)
+        .is_some_and(|way| text_at(*way, source).ends_with("HostToDevice"))
+        && arguments.first().and_then(|to| root(*to, source)) == Some(name);
+    let Some(from) = arguments.get(1).filter(|_| copies && inside) else {
+        return false;
+    };
+    // The whole of it: what begins somewhere else in each turn is another piece.
+    let whole = matches!(from.kind(), Kind::Identifier | Kind::CallExpression)
+        && matches!(arguments[0].kind(), Kind::Identifier);
+    let Some(host) = root(*from, source).filter(|_| whole) else {
+        return false;
+    };
+    let mut names = Vec::new();
+    within(turns, Kind::Identifier, &mut names);
+    let mut others = names.iter().filter(|node| {
+        text_at(**node, source) == host
+            && !(call.start_byte()..call.end_byte()).contains(&node.start_byte())
+    });
+    others.next().is_none()
 }
 
 /// True where the function shows that the host's memory of that name comes from the heap, and nothing in it pins that.

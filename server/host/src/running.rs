@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Node};
 
 use super::LaunchSite;
+use super::events::{self, HostEvent, condition_of};
 use super::index::{self, Index};
 use super::parameters::parameter_list;
 use super::state::Host;
@@ -44,8 +45,8 @@ const MOST_LAUNCHES: usize = 512;
 pub struct Run {
     /// `argv[0]`.
     pub name: String,
-    /// `argv[1]` and so on.
-    pub arguments: Vec<String>,
+    /// `argv[1]` and so on; `None` where nothing says them.
+    pub arguments: Option<Vec<String>>,
     /// What `getenv` finds.
     pub environment: Vec<(String, String)>,
     /// What the toolkit says of the GPU; `None`: its answers are unknown.
@@ -61,6 +62,17 @@ pub struct Device {
     pub name: String,
 }
 
+/// What a run does with the GPU.
+#[derive(Debug, Clone, Default)]
+pub struct RunEvents {
+    /// Its launches, different ones, in the order of the first of each.
+    pub sites: Vec<LaunchSite>,
+    /// All that it does, launches among it.
+    pub events: Vec<HostEvent>,
+    /// The walk ended early, or there is more than is kept.
+    pub is_cut: bool,
+}
+
 /// What a walk knows of the run that it follows.
 #[derive(Debug)]
 pub(super) struct Running {
@@ -68,8 +80,6 @@ pub(super) struct Running {
     pub(super) environment: Vec<(String, String)>,
     /// How often what is walked now happens.
     pub(super) times: u64,
-    /// Greater than 0 where a condition that is not known decides whether the program comes here.
-    pub(super) doubtful: u32,
     /// Greater than 0 in functions that launch nothing.
     apart: u32,
     pub(super) options: super::command_line::Options,
@@ -79,9 +89,9 @@ pub(super) struct Running {
     leading: FxHashSet<String>,
 }
 
-/// The launches that a program makes where it is started like this, in their order. `texts`: the file with `main` first, then all that it
+/// What a program does where it is started like this, in its order. `texts`: the file with `main` first, then all that it
 /// includes and is linked with, each with its items; `None` where the first has no `main`.
-pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Option<Vec<LaunchSite>> {
+pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Option<RunEvents> {
     let (parsed, _) = texts.first()?;
     let walk = || {
         let index = Index::new(texts, index::WORDS);
@@ -96,14 +106,20 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             device: run.device.clone(),
             environment: run.environment.clone(),
             times: 1,
-            doubtful: 0,
             apart: 0,
             options: super::command_line::Options::default(),
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
         });
         host.run_main(main, run);
-        Some(merged(std::mem::take(&mut host.sites)))
+        let cut = host.is_spent() || host.lost_events;
+        let (sites, became) = merged(std::mem::take(&mut host.sites));
+        let (events, more) = events::merged(std::mem::take(&mut host.events), &became);
+        Some(RunEvents {
+            sites,
+            events,
+            is_cut: cut || more,
+        })
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
@@ -115,25 +131,29 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
     })
 }
 
-/// The same launches as one, in the order of the first of each.
-fn merged(met: Vec<super::Met>) -> Vec<LaunchSite> {
+/// The same launches as one, in the order of the first of each; and which of these each became.
+fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
     let mut sites: Vec<LaunchSite> = Vec::new();
+    let mut became = Vec::with_capacity(met.len());
     for met in met {
-        let same =
-            |site: &&mut LaunchSite| site.range == met.site.range && site.same_launch(&met.site);
-        let room = sites.len() < MOST_LAUNCHES;
-        match sites.iter_mut().find(same) {
-            Some(known) => {
+        let same = |site: &LaunchSite| site.range == met.site.range && site.same_launch(&met.site);
+        match sites.iter().position(same) {
+            Some(at) => {
+                let known = &mut sites[at];
                 known.count = match (known.count, met.site.count) {
                     (Some(a), Some(b)) => Some(a.saturating_add(b)),
                     _ => None,
                 };
+                became.push(Some(at));
             }
-            None if room => sites.push(met.site),
-            None => {}
+            None if sites.len() < MOST_LAUNCHES => {
+                became.push(Some(sites.len()));
+                sites.push(met.site);
+            }
+            None => became.push(None),
         }
     }
-    sites
+    (sites, became)
 }
 
 impl Host<'_> {
@@ -147,14 +167,19 @@ impl Host<'_> {
         self.entered.insert(node.start_byte());
         let frame = self.frame("main".to_owned(), None, node.start_byte(), source);
         self.frames.push(frame);
-        let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
-        let arguments = run.arguments.iter();
-        texts.extend(arguments.map(|argument| Value::Text(argument.as_str().into())));
-        let count = Value::int(texts.len() as i64);
-        texts.push(Value::Int(0, 64, true));
-        let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));
-        self.slots[vector.slot].decays = true;
-        let given = [count, Value::Address(vector)];
+        let given = match &run.arguments {
+            Some(arguments) => {
+                let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
+                let arguments = arguments.iter();
+                texts.extend(arguments.map(|argument| Value::Text(argument.as_str().into())));
+                let count = Value::int(texts.len() as i64);
+                texts.push(Value::Int(0, 64, true));
+                let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));
+                self.slots[vector.slot].decays = true;
+                [count, Value::Address(vector)]
+            }
+            None => [Value::Unknown, Value::Unknown],
+        };
         for (parameter, value) in parameter_list(node)
             .map(parts)
             .unwrap_or_default()
@@ -191,6 +216,7 @@ impl Host<'_> {
             work: self.work_left(),
         };
         self.breakables.push(self.breakable(true));
+        self.enter(condition_of(condition, body), true, false, source);
         let launches = body.is_some_and(|body| self.may_launch(body, source));
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
         let apart = self
@@ -251,6 +277,9 @@ impl Host<'_> {
                 self.eval(update, source);
             }
             turns += 1;
+            if exits > 0 {
+                self.may_have_ended(u64::from(turns));
+            }
             if exits > MOST_EXITS {
                 break Ended::Open(None);
             }
@@ -259,7 +288,7 @@ impl Host<'_> {
             Ended::Left => false,
             Ended::Past => true,
             Ended::Open(left) => {
-                self.rest_of_turns(&before, &turn, left, |host| {
+                self.rest_of_turns(&before, &turn, left, u64::from(turns), |host| {
                     if let Some(body) = body {
                         host.statement(body, source);
                     }
@@ -273,6 +302,7 @@ impl Host<'_> {
                 true
             }
         };
+        self.leave();
         self.left(before.mark, goes_on)
     }
 
@@ -349,6 +379,7 @@ impl Host<'_> {
         before: &Before,
         turn: &Turn,
         turns: Option<u64>,
+        certain: u64,
         walk: impl Fn(&mut Self),
     ) {
         let mut varying = self.varying(turn.touched, turn.mark);
@@ -357,13 +388,16 @@ impl Host<'_> {
             return;
         };
         let times = running.times;
-        match turns {
-            Some(turns) => running.times = times.saturating_mul(turns),
-            None => running.doubtful += 1,
+        if let Some(turns) = turns {
+            running.times = times.saturating_mul(turns);
+        }
+        if turns.is_none() {
+            self.may_have_ended(certain);
         }
         for pass in 1..=MOST_PASSES {
             let (walked, mark) = (self.touched_mark(), self.mark());
             let (slots, sites) = (self.slots.len(), self.sites.len());
+            let events = self.events.len();
             walk(self);
             let again = self.varying(walked, mark);
             let known = varying.len();
@@ -375,6 +409,7 @@ impl Host<'_> {
             }
             // The launches are those of the last walk.
             self.sites.truncate(sites);
+            self.events.truncate(events);
             if pass + 1 == MOST_PASSES {
                 self.forget_touched(before.touched);
             } else {
@@ -383,9 +418,6 @@ impl Host<'_> {
         }
         if let Some(running) = &mut self.running {
             running.times = times;
-            if turns.is_none() {
-                running.doubtful -= 1;
-            }
         }
     }
 
@@ -399,6 +431,7 @@ impl Host<'_> {
     ) -> bool {
         let began = self.mark();
         self.breakables.push(self.breakable(true));
+        self.enter(Some(body), true, false, source);
         let goes_on = values.iter().all(|value| {
             if let Some(slot) = element {
                 let place = Place {
@@ -409,6 +442,7 @@ impl Host<'_> {
             }
             self.turn(Some(body), source)
         });
+        self.leave();
         self.left(began, goes_on)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
+use super::events::{Around, HostEvent, MemoryKind};
 use super::index::{Index, is_changed};
 use super::linked::Linked;
 use super::running::Running;
@@ -41,6 +42,8 @@ pub(super) struct Slot {
     pub(super) decays: bool,
     /// Of memory that a pointer leads to, and of a container: its bytes.
     pub(super) bytes: Option<u64>,
+    /// Whose memory it is, where a function of a toolkit or of the C library gave it.
+    pub(super) memory: Option<MemoryKind>,
 }
 
 /// A function being walked.
@@ -100,6 +103,12 @@ pub(super) struct Host<'p> {
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
     pub(super) sites: Vec<Met>,
+    /// What else happens, and the launches among it, as far as a run is followed.
+    pub(super) events: Vec<HostEvent>,
+    /// There were more of them than are kept.
+    pub(super) lost_events: bool,
+    /// The loops and conditions that the walk is in, outermost first.
+    pub(super) around: Vec<Around>,
     /// Builds met, and whether the program does not come there with the values that are known.
     pub(super) builds: Vec<(Build, bool)>,
     /// Functions that a call or a walk came to, by first byte.
@@ -158,6 +167,9 @@ impl<'p> Host<'p> {
             changing: Vec::new(),
             breakables: Vec::new(),
             sites: Vec::new(),
+            events: Vec::new(),
+            lost_events: false,
+            around: Vec::new(),
             builds: Vec::new(),
             entered: FxHashSet::default(),
             beside: 0,
@@ -281,6 +293,7 @@ impl<'p> Host<'p> {
             constant,
             decays,
             bytes: None,
+            memory: None,
         });
         self.slots.len() - 1
     }

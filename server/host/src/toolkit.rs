@@ -5,6 +5,7 @@ use std::rc::Rc;
 use warplens_syntax::BinaryOperator as Op;
 
 use super::calls::Argument;
+use super::events::MemoryKind;
 use super::state::Host;
 use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
 use super::walk::text;
@@ -28,14 +29,17 @@ impl Host<'_> {
         let success = Value::int(0);
         let plain = name.trim_end_matches("_v2");
         Some(match plain {
-            "malloc" => self.memory_of(&value(0)),
-            "calloc" => self.memory_of(&binary(Op::Multiply, &value(0), &value(1))),
+            "malloc" => self.memory_of(&value(0), MemoryKind::Pageable),
+            "calloc" => {
+                let bytes = binary(Op::Multiply, &value(0), &value(1));
+                self.memory_of(&bytes, MemoryKind::Pageable)
+            }
             "realloc" | "aligned_alloc" | "_mm_malloc" | "_aligned_malloc" => {
                 let at = usize::from(plain != "_mm_malloc" && plain != "_aligned_malloc");
-                self.memory_of(&value(at))
+                self.memory_of(&value(at), MemoryKind::Pageable)
             }
             "posix_memalign" => {
-                let memory = self.memory_of(&value(2));
+                let memory = self.memory_of(&value(2), MemoryKind::Pageable);
                 self.write_at(&value(0), memory);
                 success
             }
@@ -53,7 +57,14 @@ impl Host<'_> {
             | "cuMemAlloc"
             | "cuMemAllocManaged"
             | "hipExtMallocWithFlags" => {
-                let memory = self.memory_of(&value(1));
+                let kind = if plain.contains("Managed") {
+                    MemoryKind::Managed
+                } else if plain.contains("Host") {
+                    MemoryKind::Pinned
+                } else {
+                    MemoryKind::Device
+                };
+                let memory = self.memory_of(&value(1), kind);
                 self.write_at(&value(0), memory);
                 success
             }
@@ -64,15 +75,24 @@ impl Host<'_> {
                     Value::Int(width.max(0).saturating_add(511) / 512 * 512, 64, false)
                 });
                 self.write_at(&value(1), pitch.clone());
-                let memory = self.memory_of(&binary(Op::Multiply, &pitch, &value(3)));
+                let memory =
+                    self.memory_of(&binary(Op::Multiply, &pitch, &value(3)), MemoryKind::Device);
                 self.write_at(&value(0), memory);
                 success
             }
             "clCreateBuffer" => {
                 self.write_at(&value(4), success);
-                self.memory_of(&value(2))
+                self.memory_of(&value(2), MemoryKind::Device)
             }
-            "clSVMAlloc" => self.memory_of(&value(2)),
+            "clSVMAlloc" => self.memory_of(&value(2), MemoryKind::Managed),
+            "cudaHostRegister" | "hipHostRegister" => {
+                if let Value::Address(place) = value(0)
+                    && let Some(slot) = self.slots.get_mut(place.slot)
+                {
+                    slot.memory = Some(MemoryKind::Pinned);
+                }
+                success
+            }
             "cudaGetDeviceCount" | "hipGetDeviceCount" => {
                 self.write_at(&value(0), Value::int(1));
                 success
@@ -117,9 +137,10 @@ impl Host<'_> {
     }
 
     /// A pointer to new memory of that many bytes.
-    fn memory_of(&mut self, bytes: &Value) -> Value {
+    fn memory_of(&mut self, bytes: &Value, kind: MemoryKind) -> Value {
         let memory = self.temporary(Type::Unknown(String::new()), Value::Unknown);
         self.slots[memory.slot].bytes = extent(bytes);
+        self.slots[memory.slot].memory = Some(kind);
         Value::Address(memory)
     }
 

@@ -337,14 +337,14 @@ impl Host<'_> {
             }
             None => {
                 let mark = self.mark();
-                self.doubt(1);
+                self.enter(Some(condition), false, true, source);
                 self.suppose(condition, true, false, source);
                 let first = then(self);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
                 self.suppose(condition, false, false, source);
                 let second = otherwise(self);
-                self.doubt(-1);
+                self.leave();
                 if !first {
                     return second;
                 }
@@ -357,13 +357,6 @@ impl Host<'_> {
                 }
                 true
             }
-        }
-    }
-
-    /// A condition that is not known decides whether a run comes to what is walked now.
-    fn doubt(&mut self, by: i32) {
-        if let Some(running) = &mut self.running {
-            running.doubtful = running.doubtful.saturating_add_signed(by);
         }
     }
 
@@ -623,7 +616,13 @@ impl Host<'_> {
                 }
                 let breakable = host.breakable(false);
                 host.breakables.push(Breakable { mark, ..breakable });
+                if chosen.is_none() {
+                    host.enter(Some(condition), false, true, source);
+                }
                 let goes_on = cases[at..].iter().all(|case| host.case_body(*case, source));
+                if chosen.is_none() {
+                    host.leave();
+                }
                 let mut states = host
                     .breakables
                     .pop()

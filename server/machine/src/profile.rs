@@ -435,6 +435,8 @@ profile! {
     dram_bandwidth_gb_s: f64 = "GB/s", 0.1..=1_000_000.0;
     /// Share of the peak DRAM bandwidth that streaming kernels reach.
     dram_efficiency: f64 = "fraction", 0.05..=1.0;
+    /// Peak bandwidth of the link to the host in one direction.
+    host_link_gb_s: Option<f64> = "GB/s", 0.01..=100_000.0;
     /// From the call that launches a kernel to its first block, for one launch after another.
     launch_overhead_us: f64 = "us", 0.0..=10_000.0;
     /// Cycles between two blocks started on one SM.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use warplens_db::wire::{Diagnostic, DiffDocument, KernelChange, Standing};
+use warplens_db::wire::{Diagnostic, DiffDocument, KernelChange, ProgramStanding, Standing};
 
-use crate::figure::{counted, number, percent, predicted, words};
+use crate::figure::{bytes, counted, grouped, number, percent, predicted, words};
 use crate::style::{Paint, Style, printable};
 use crate::table::{Align, Cell, Table};
 
@@ -17,6 +17,11 @@ pub fn page(document: &DiffDocument, style: Style) -> String {
     let mut out = String::new();
     if !table.is_empty() {
         out.push_str(&table.render(style, 0));
+        out.push('\n');
+    }
+    let programs = programs(document);
+    if !programs.is_empty() {
+        out.push_str(&programs.render(style, 0));
         out.push('\n');
     }
     for line in justified(document) {
@@ -47,6 +52,10 @@ pub fn markdown(document: &DiffDocument) -> String {
         out.push_str(&table.markdown());
         out.push('\n');
     }
+    let programs = programs(document);
+    if !programs.is_empty() {
+        let _ = writeln!(out, "{}", programs.markdown());
+    }
     for line in justified(document) {
         let _ = writeln!(out, "- {line}");
     }
@@ -72,6 +81,54 @@ pub fn markdown(document: &DiffDocument) -> String {
     }
     out.push_str("\nPredicted from the source, not measured.\n");
     out
+}
+
+/// The programs whose account changed.
+fn programs(document: &DiffDocument) -> Table {
+    let mut table = Table::new(&[
+        ("program", Align::Left),
+        ("GPU", Align::Left),
+        ("GPU time", Align::Right),
+        ("change", Align::Right),
+        ("launches", Align::Right),
+        ("to the GPU", Align::Right),
+        ("from the GPU", Align::Right),
+    ])
+    .elastic(0);
+    for change in &document.programs {
+        let of = |figure: &dyn Fn(&ProgramStanding) -> String| {
+            let [before, after] =
+                [&change.before, &change.after].map(|one| one.as_ref().map(figure));
+            match (before, after) {
+                (Some(before), Some(after)) if before == after => after,
+                (before, after) => {
+                    let said = |one: Option<String>| one.unwrap_or_else(|| "none".to_owned());
+                    format!("{} → {}", said(before), said(after))
+                }
+            }
+        };
+        let amount = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), bytes);
+        let cells = [
+            change.file.clone(),
+            change.gpu.clone(),
+            of(&|one| {
+                predicted(one.gpu_ms, one.gpu_formula.as_deref(), &[])
+                    .unwrap_or_else(|| "?".to_owned())
+            }),
+            change.slowdown.map_or(String::new(), |slowdown| {
+                format!("{:+.1} %", (slowdown - 1.0) * 100.0)
+            }),
+            of(&|one| {
+                let formula = one.launches.formula.clone();
+                let number = one.launches.number.map(grouped);
+                number.or(formula).unwrap_or_else(|| "?".to_owned())
+            }),
+            of(&|one| amount(one.to_device_bytes)),
+            of(&|one| amount(one.to_host_bytes)),
+        ];
+        table.row(cells.map(|text| Cell::from(printable(&text))));
+    }
+    table
 }
 
 /// What a page of GitHub or GitLab would take for mark-up.
@@ -269,6 +326,7 @@ mod tests {
         DiffDocument {
             schema: "warplens.diff/1",
             kernels,
+            programs: Vec::new(),
             diagnostics: Changed::default(),
         }
     }

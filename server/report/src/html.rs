@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use warplens_db::WorkFlow;
 use warplens_db::pictures::{KernelPictures, LanePicture, Pictures};
-use warplens_db::wire::{Diagnostic, Estimate, KernelResult};
+use warplens_db::wire::{Diagnostic, Estimate, KernelResult, ProgramAccount, ProgramDocument};
 
 use crate::escape::escape;
 use crate::estimate::{
@@ -17,6 +17,7 @@ use crate::graph;
 use crate::models;
 use crate::models::maybe_time;
 use crate::plots::{self, bar, breakdown, gpus, heat, lanes, occupancy, roofline, scaling};
+use crate::program::Account;
 use crate::resources::registers;
 use crate::sheet;
 use crate::style::Paint;
@@ -81,6 +82,63 @@ pub fn graph_page(flow: &WorkFlow) -> String {
         &flow.kernel,
         &format!("<div class=\"wide\">{drawn}</div>\n"),
     )
+}
+
+/// The accounts of programs as one page.
+pub fn program_page(document: &ProgramDocument) -> String {
+    let mut body = String::new();
+    for account in &document.programs {
+        body.push_str(&program(account));
+    }
+    if !document.without_launches.is_empty() {
+        let files = escape(&document.without_launches.join(", "));
+        let _ = writeln!(body, "<p class=\"quiet\">Launches nothing: {files}</p>");
+    }
+    let title = document
+        .programs
+        .first()
+        .map_or("no programs", |account| &account.file);
+    page(title, &body)
+}
+
+fn program(account: &ProgramAccount) -> String {
+    let shown = Account::new(account);
+    let mut out = format!(
+        "<section>\n<h1>{} <span class=\"quiet\">on {}</span></h1>\n<dl>\n",
+        escape(&account.file),
+        escape(&account.gpu)
+    );
+    for (title, text) in shown.summary() {
+        let _ = writeln!(out, "<dt>{title}</dt><dd>{}</dd>", escape(&text));
+    }
+    out.push_str("</dl>\n<h3>Kernels</h3>\n");
+    if account.kernels.is_empty() {
+        out.push_str("<p>None.</p>\n");
+    } else {
+        out.push_str(&shown.kernels().html());
+    }
+    if shown.counts_loops_once() {
+        out.push_str("<p class=\"quiet\">Shares count each loop of unknown length once.</p>\n");
+    }
+    if !account.transfers.is_empty() {
+        let _ = write!(out, "<h3>Copies</h3>\n{}", shown.transfers().html());
+    }
+    list(&mut out, "Look first at", "ol", &shown.look_first());
+    list(&mut out, "Not known", "ul", &shown.unknowns());
+    list(&mut out, "Not followed", "ul", &account.notes);
+    out.push_str("</section>\n");
+    out
+}
+
+fn list(out: &mut String, title: &str, kind: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<h3>{title}</h3>\n<{kind}>\n");
+    for line in lines {
+        let _ = writeln!(out, "<li>{}</li>", escape(line));
+    }
+    let _ = writeln!(out, "</{kind}>");
 }
 
 /// A page that needs nothing but itself; `body` is markup.

@@ -19,6 +19,7 @@ mod html;
 pub mod markdown;
 mod models;
 mod plots;
+pub mod program;
 mod resources;
 pub mod sarif;
 mod sheet;
@@ -26,6 +27,6 @@ pub mod style;
 pub mod sweep;
 pub mod table;
 
-pub use html::{graph_page, html, lanes_page};
+pub use html::{graph_page, html, lanes_page, program_page};
 pub use plots::lanes_text::lanes_text;
 pub use style::{Paint, Style};

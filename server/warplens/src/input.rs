@@ -132,6 +132,18 @@ fn holds_kernels(path: &Path) -> bool {
             .is_ok_and(|bytes| warplens_db::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
 }
 
+/// The C and C++ files of a folder, CUDA's and HIP's among them, that may be a program's: `.gitignore` honoured, in a stable order.
+pub fn hosts(folder: &Path) -> Vec<PathBuf> {
+    let host = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("cu" | "hip" | "c" | "cc" | "cpp" | "cxx"))
+            && std::fs::metadata(path).is_ok_and(|meta| meta.len() <= LARGEST)
+    };
+    let mut files: Vec<PathBuf> = walked(folder).filter(host).collect();
+    files.sort();
+    files
+}
+
 /// What marks the folder of a project.
 const MARKS: [&str; 4] = [".git", ".hg", crate::config::NAME, "compile_commands.json"];
 
@@ -175,15 +187,19 @@ fn identity(path: &Path) -> PathBuf {
 }
 
 fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(folder)
+    let mut files: Vec<PathBuf> = walked(folder)
+        .filter(|path| Language::from_path(path).is_some() || holds_kernels(path))
+        .collect();
+    files.sort();
+    files
+}
+
+fn walked(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    ignore::WalkBuilder::new(folder)
         .require_git(false)
         .build()
         .flatten()
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
         .map(ignore::DirEntry::into_path)
-        .filter(|path| Language::from_path(path).is_some() || holds_kernels(path))
         .map(|path| path.strip_prefix("./").map(Path::to_owned).unwrap_or(path))
-        .collect();
-    files.sort();
-    files
 }

@@ -23,7 +23,7 @@ pub struct Generate {
 }
 
 /// The schemas under docs/schemas and what prints them.
-const SCHEMAS: [&str; 8] = [
+const SCHEMAS: [&str; 9] = [
     "baseline",
     "check",
     "config",
@@ -31,6 +31,7 @@ const SCHEMAS: [&str; 8] = [
     "estimate",
     "gpus",
     "measurements",
+    "program",
     "sweep",
 ];
 

@@ -477,6 +477,16 @@ subcommands.report = {
   end,
 }
 
+subcommands.program = {
+  lens = 'warplens.program',
+  run = function(_, bufnr)
+    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+    warplens.execute(bufnr, 'warplens.program', { uri = uri(bufnr) }, function(answer)
+      open_outside(name .. '.program.html', answer.html, 'account')
+    end)
+  end,
+}
+
 subcommands.lanes = {
   run = function(_, bufnr)
     local window, client = vim.fn.bufwinid(bufnr), warplens.client(bufnr)

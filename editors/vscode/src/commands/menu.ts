@@ -20,6 +20,7 @@ export async function menu(app: App): Promise<void> {
     runs && inKernelFile({ command: "warplens.lanes", label: "$(type-hierarchy) Show the lanes of the access at the cursor" }),
     runs && inKernelFile({ command: "warplens.graph", label: "$(git-merge) Draw the work flow graph of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.report", label: "$(book) Show the report of this file" }),
+    runs && inKernelFile({ command: "warplens.program", label: "$(list-tree) Show the account of the program around this file" }),
     runs && { command: "warplens.explain", label: "$(question) Explain a rule…" },
     { command: "warplens.toggleHints", label: "$(eye) Toggle inlay hints" },
     { command: "warplens.toggleHeatMap", label: "$(flame) Toggle the heat map" },

@@ -1,4 +1,4 @@
-// Commands whose answer is something to read: breakdown, compareGpus, report, graph, estimate.
+// Commands whose answer is something to read: breakdown, compareGpus, report, program, graph, estimate.
 
 import * as vscode from "vscode";
 import { requireEditor } from "../documents";
@@ -29,6 +29,15 @@ export async function report(app: App, given: Target = {}): Promise<void> {
   const title = `Report: ${name.split("/").at(-1)}`;
   await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: `warplens: report of ${name}` }, () =>
     app.views.show(`report ${uri}`, title, make),
+  );
+}
+
+export async function program(app: App, given: Target = {}): Promise<void> {
+  const uri = given.uri ?? requireEditor().document.uri.toString();
+  const name = vscode.workspace.asRelativePath(vscode.Uri.parse(uri));
+  const make = async () => (await app.session.execute<{ html: string }>("warplens.program", { uri })).html;
+  await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: `warplens: program of ${name}` }, () =>
+    app.views.show(`program ${uri}`, `Program: ${name.split("/").at(-1)}`, make),
   );
 }
 

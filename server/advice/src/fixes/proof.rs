@@ -44,7 +44,7 @@ pub(crate) fn asked<'a>(
     let placed = of_rule.filter_map(|finding| {
         let place = match finding.place {
             Place::Site(site) if site.callee != 0 => return None,
-            Place::Host(_) => return None,
+            Place::Host(_) | Place::HostLoop(_) => return None,
             Place::Site(site) => kernel.place(site),
             Place::Kernel => kernel.place(kernel.facts.name_site),
             Place::Launch => match kernel.launched_at {

@@ -34,7 +34,11 @@ pub(crate) mod div {
     pub(crate) mod tid_branch;
 }
 pub(crate) mod host {
+    pub(crate) mod allocate_in_loop;
+    pub(crate) mod launch_loop;
     pub(crate) mod pageable_or_managed;
+    pub(crate) mod repeated_copy;
+    pub(crate) mod sync_each;
 }
 pub(crate) mod ilp {
     pub(crate) mod dependent_chain;
@@ -115,7 +119,11 @@ pub(crate) static RULES: &[Rule] = &[
     div::early_exit_before_barrier::RULE,
     div::loop_trip::RULE,
     div::tid_branch::RULE,
+    host::allocate_in_loop::RULE,
+    host::launch_loop::RULE,
     host::pageable_or_managed::RULE,
+    host::repeated_copy::RULE,
+    host::sync_each::RULE,
     ilp::dependent_chain::RULE,
     input::unreadable::RULE,
     launch::impossible::RULE,

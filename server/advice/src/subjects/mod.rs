@@ -6,6 +6,7 @@ pub(crate) mod atomics;
 mod coordinates;
 pub(crate) mod exchange;
 pub(crate) mod flow;
+pub(crate) mod host;
 pub(crate) mod launch;
 pub(crate) mod spills;
 pub(crate) mod subscripts;

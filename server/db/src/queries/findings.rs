@@ -59,6 +59,7 @@ impl FindingsQuestion<'_> {
             &self.overrides.warps_per_sm,
             &self.given.block_varies,
             &memory.collect::<Vec<_>>(),
+            &self.given.loop_key(),
         ])
     }
 
@@ -185,6 +186,11 @@ impl FindingsQuestion<'_> {
                 gain
             })
         };
+        let around = self.given.around.as_ref();
+        let around = around.map(|(around, launches)| warplens_advice::AroundLaunch {
+            turns: around,
+            launches: *launches,
+        });
         let context = warplens_advice::Context {
             input,
             facts: &input.facts,
@@ -196,6 +202,7 @@ impl FindingsQuestion<'_> {
             enabled: &|rule| suppress::heard(rule, self.settings),
             block_varies: self.given.block_varies,
             memory: &self.given.memory,
+            around: around.as_ref(),
             cycles: &before,
             gain: &gain,
             trial: &trial,

@@ -26,12 +26,14 @@ use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
-use crate::queries::runs::{ProgramRun, program_run, programs_near, start_of};
+use crate::queries::runs::{ProgramRun, program_run, programs_near, start_alone, start_of};
 use crate::settings::Settings;
 use crate::{Cancel, Engine};
 
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
+/// The same for the account of a program.
+const MOST_OF_PROGRAM: usize = 48;
 
 /// The launches of one kernel.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl KernelLaunches {
         let decided = by_callers.iter().any(|site| kernel.is_by(site));
         let from = if decided { by_callers } else { own };
         for site in from.iter().filter(|site| kernel.is_by(site)) {
-            add_variant(&mut sites, site, !decided);
+            add_variant(&mut sites, site, !decided, MOST_VARIANTS);
         }
         KernelLaunches { sites, near: None }
     }
@@ -150,7 +152,7 @@ fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<Near
                 sites = by_host(&said, &kernel, own, host);
             }
             for site in &sites {
-                add_variant(&mut found, site, false);
+                add_variant(&mut found, site, false, MOST_VARIANTS);
             }
         }
         if found.iter().any(|(site, _)| site.block.is_some()) {
@@ -199,7 +201,7 @@ impl Engine {
             });
             for (launches, near) in all.iter_mut().zip(near) {
                 for site in near.iter().flat_map(|near| near.sites.iter()) {
-                    add_variant(&mut launches.sites, site, false);
+                    add_variant(&mut launches.sites, site, false, MOST_VARIANTS);
                 }
                 launches.near = near;
             }
@@ -220,28 +222,39 @@ impl Engine {
         path: &Path,
         how: &ReadAs,
         settings: &Settings,
+        of_program: Option<&Path>,
     ) -> Vec<KernelLaunches> {
         if path.as_os_str().is_empty() {
             return launches;
         }
         let own = absolute(path);
         let runs: Vec<(PathBuf, Arc<ProgramRun>)> = self.project().look().ask(|db| {
-            let programs = programs_near(db, &own);
+            let programs = match of_program {
+                Some(main) => vec![main.to_owned()],
+                None => programs_near(db, &own),
+            };
             let only = programs.len() == 1;
             let runs = programs.into_iter().filter_map(|main| {
-                let start = start_of(db, &main, only, &settings.run)?;
+                let start = match of_program {
+                    Some(_) => start_alone(db, &main, &settings.run)?,
+                    None => start_of(db, &main, only, &settings.run)?,
+                };
                 let run = program_run(db, file(db, &main), how.clone(), Arc::new(start))?;
                 Some((main, run))
             });
             runs.collect()
         });
+        let most = match of_program {
+            Some(_) => MOST_OF_PROGRAM,
+            None => MOST_VARIANTS,
+        };
         for (kernel, launches) in kernels.iter().zip(&mut launches) {
             let mut sites = Vec::new();
             let mut read = BTreeSet::new();
             for (main, run) in &runs {
                 let reads = run.read.contains(&own);
                 for site in kernel.launched_by(main, &run.sites, &run.kernels, reads, &own) {
-                    add_variant(&mut sites, &site, *main == own);
+                    add_variant(&mut sites, &site, *main == own, most);
                 }
                 read.extend(run.read.iter().cloned());
             }
@@ -329,9 +342,9 @@ impl Engine {
 }
 
 /// Adds a launch, unless one like it is there.
-fn add_variant(found: &mut Vec<(LaunchSite, bool)>, site: &LaunchSite, here: bool) {
+fn add_variant(found: &mut Vec<(LaunchSite, bool)>, site: &LaunchSite, here: bool, most: usize) {
     let known = found.iter().any(|(other, _)| other.same_launch(site));
-    if found.len() < MOST_VARIANTS && !known {
+    if found.len() < most && !known {
         found.push((site.clone(), here));
     }
 }

@@ -26,7 +26,7 @@ impl Contents {
 impl Program {
     /// Launches, each with the item that holds it, and where in that.
     pub(crate) fn by_items(&self, sites: Vec<LaunchSite>) -> Vec<(usize, LaunchSite)> {
-        let placed = sites.into_iter().map(|mut site| {
+        let placed = sites.into_iter().map(|site| {
             let (item, start) = self
                 .items
                 .iter()
@@ -35,18 +35,16 @@ impl Program {
                 .filter(|(_, start)| *start <= site.range.start)
                 .max_by_key(|(_, start)| *start)
                 .unwrap_or((0, 0));
-            site.range = site.range.start - start..site.range.end - start;
-            (item, site)
+            (item, site.moved(start, 0))
         });
         placed.collect()
     }
 
     /// The same launches where the items are now.
     pub(crate) fn at_items(&self, sites: &[(usize, LaunchSite)]) -> Vec<LaunchSite> {
-        let placed = sites.iter().cloned().map(|(item, mut site)| {
-            let start = self.items.get(item).map_or(0, |item| item.source.start);
-            site.range = site.range.start + start..site.range.end + start;
-            site
+        let placed = sites.iter().map(|(item, site)| {
+            let start = self.items.get(*item).map_or(0, |item| item.source.start);
+            site.moved(0, start)
         });
         placed.collect()
     }

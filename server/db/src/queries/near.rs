@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use warplens_base::EntryKind;
 use warplens_host::LAUNCH_WORDS;
+use warplens_syntax::Language;
 
 use crate::database::{Db, File, Folder, file, folder, text};
 use crate::kinds::is_header;
@@ -143,6 +144,13 @@ pub(crate) fn defining(
 pub(crate) fn around(db: &dyn Db, path: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
     let levels = levels(db, path, roots).into_iter().flatten();
     levels.map(|folder| folder.path(db).clone()).collect()
+}
+
+/// OpenCL files in a folder and below it.
+pub(crate) fn opencl_below(db: &dyn Db, path: &Path) -> Vec<PathBuf> {
+    let files = below(db, folder(db, path), DEEPEST).iter();
+    let opencl = files.filter(|path| Language::from_path(path) == Some(Language::OpenCl));
+    opencl.take(MOST_HOSTS).cloned().collect()
 }
 
 /// The folder of a file and those above it, each with its subfolders, the nearest first.

@@ -149,7 +149,8 @@ impl Engine {
                 .collect();
             let launches =
                 self.launches_of(&called, &parts.sites, &by_callers.sites, path, &how, cancel)?;
-            let launches = self.launches_of_run(&called, launches, path, &how, around);
+            let of_program = overrides.program.as_deref();
+            let launches = self.launches_of_run(&called, launches, path, &how, around, of_program);
             let kernels: Vec<_> = kernels.into_iter().zip(launches).collect();
             let launched = |((program, item), launches): &((&Program, &Item), KernelLaunches)| {
                 if cancel.is_cancelled() {

@@ -16,12 +16,13 @@ use warplens_base::{
     Program, RunLine, in_cmake, in_launch_json, in_makefile, in_script, split_command,
 };
 use warplens_hir::{Item, ItemKind};
-use warplens_host::{Device, LaunchSite, Run, run};
+use warplens_host::{Device, HostEvent, LaunchSite, Run, run};
 use warplens_machine::Profile;
 use warplens_syntax::Expanded;
 
 use crate::contents::Contents;
 use crate::database::{Db, File, file, text, unless_it_panics, world};
+use crate::kept_run::KeptRun;
 use crate::look::Look;
 use crate::memo::hash;
 use crate::queries::expansion::flatten;
@@ -42,7 +43,8 @@ const MOST_LINKED: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Start {
     program: String,
-    arguments: Vec<String>,
+    /// `None` where nothing says them.
+    arguments: Option<Vec<String>>,
     environment: Vec<(String, String)>,
     /// In words, with where that is said: `./main 10000 200, Makefile:55`.
     said: Arc<str>,
@@ -51,18 +53,68 @@ pub(crate) struct Start {
 }
 
 impl Start {
+    /// In words, with where that is said.
+    pub(crate) fn said(&self) -> Arc<str> {
+        Arc::clone(&self.said)
+    }
+
     fn new(program: &str, arguments: Vec<String>, place: &str) -> Start {
         let words = [program].into_iter();
         let line: Vec<&str> = words.chain(arguments.iter().map(String::as_str)).collect();
         let said = format!("{}, {place}", line.join(" "));
         Start {
             program: program.to_owned(),
-            arguments,
+            arguments: Some(arguments),
             environment: Vec::new(),
             said: said.into(),
             file: None,
         }
     }
+}
+
+/// How it is started, and where nothing says that, without arguments that are known.
+pub(crate) fn start_or_unknown(
+    db: &dyn Db,
+    main: &Path,
+    only: bool,
+    settings: &[RunSettings],
+) -> Option<Start> {
+    if let Some(start) = start_of(db, main, only, settings) {
+        return Some(start);
+    }
+    let stem = main.file_stem()?.to_str()?;
+    let source = text(db, file(db, main))?;
+    let said = if takes_arguments(&source.text) {
+        format!("./{stem}, its arguments are not known")
+    } else {
+        format!("./{stem}")
+    };
+    Some(Start {
+        program: format!("./{stem}"),
+        arguments: None,
+        environment: Vec::new(),
+        said: said.into(),
+        file: None,
+    })
+}
+
+/// The same for a program by itself.
+pub(crate) fn start_alone(db: &dyn Db, main: &Path, settings: &[RunSettings]) -> Option<Start> {
+    let only = programs_near(db, main).len() == 1;
+    start_or_unknown(db, main, only, settings)
+}
+
+/// Whether `main` has parameters.
+fn takes_arguments(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices("main").any(|(at, name)| {
+        let behind = text[at + name.len()..].trim_start();
+        let list = behind
+            .strip_prefix('(')
+            .and_then(|rest| rest.split_once(')'));
+        !text[..at].ends_with(word)
+            && list.is_some_and(|(list, _)| !matches!(list.trim(), "" | "void"))
+    })
 }
 
 /// Reads a file of one form.
@@ -154,6 +206,10 @@ pub(crate) fn start_of(
 pub(crate) struct ProgramRun {
     /// In the order in which the program makes them.
     pub(crate) sites: Vec<LaunchSite>,
+    /// All that it does with the GPU, in order; launches by their number among `sites`.
+    pub(crate) events: Vec<HostEvent>,
+    /// It does more than was followed.
+    pub(crate) is_cut: bool,
     /// The kernels that the program defines, and where.
     pub(crate) kernels: Vec<(Arc<Path>, String)>,
     /// All files that it was made of.
@@ -198,11 +254,11 @@ pub(crate) fn program_run(
         texts.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
         // What is typed in a kernel leaves the run as it is.
         let key = hash(&[&program.launching(), &*start, &how.profile().id]);
-        let sites = contents.runs.get_or(key, || {
-            let sites = run(&texts, &program.unit, &started).unwrap_or_default();
-            program.by_items(sites)
+        let kept = contents.runs.get_or(key, || {
+            let found = run(&texts, &program.unit, &started).unwrap_or_default();
+            KeptRun::new(found, &program)
         });
-        let sites = program.at_items(&sites);
+        let done = kept.placed(&program);
         let mut read = BTreeSet::from([of.path(db).clone()]);
         read.extend(start.file.clone());
         let mut kernels = kernels_of(contents, &program);
@@ -218,7 +274,10 @@ pub(crate) fn program_run(
             }
         }
         Some(Arc::new(ProgramRun {
-            sites: sites
+            events: done.events,
+            is_cut: done.is_cut,
+            sites: done
+                .sites
                 .iter()
                 .map(|site| LaunchSite {
                     of_run: Some(Arc::clone(&start.said)),
@@ -315,7 +374,7 @@ fn has_main(text: &str) -> bool {
 
 /// Whether a file may define `main`.
 #[salsa::tracked]
-fn is_program(db: &dyn Db, of: File) -> bool {
+pub(crate) fn is_program(db: &dyn Db, of: File) -> bool {
     text(db, of).is_some_and(|source| has_main(&source.text))
 }
 

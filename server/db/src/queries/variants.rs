@@ -187,6 +187,7 @@ impl Engine {
                     arguments: site.arguments.clone(),
                     extents: site.extents.clone(),
                 }),
+                site: (overrides.program.is_some()).then(|| Arc::new(site.clone())),
                 places: Arc::clone(&lowered.kernel.places),
                 functions: program.functions(),
             };
@@ -271,6 +272,10 @@ fn place(
             .memory
             .get(at)
             .map_or(name, |memory| memory.range.clone()),
+        Place::HostLoop(call) => given.around.as_ref().map_or(name, |(around, _)| {
+            let call = call.and_then(|call| around.calls.get(call));
+            call.map_or_else(|| around.range.clone(), |call| call.range.clone())
+        }),
     };
     PlacedFinding {
         rule: finding.rule,
@@ -285,7 +290,7 @@ fn place(
             .collect(),
         callee: match finding.place {
             Place::Site(site) => kernel.callee(site),
-            Place::Kernel | Place::Launch | Place::Host(_) => None,
+            Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
         },
     }
 }

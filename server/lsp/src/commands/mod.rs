@@ -8,6 +8,7 @@ pub mod graph;
 pub mod heat;
 pub mod lanes;
 pub mod next_launch;
+pub mod program;
 pub mod report;
 pub mod select_gpu;
 pub mod set_launch;
@@ -26,13 +27,14 @@ pub const ESTIMATE: &str = "warplens.estimate";
 pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
 pub const REPORT: &str = "warplens.report";
+pub const PROGRAM: &str = "warplens.program";
 pub const GRAPH: &str = "warplens.graph";
 pub const HEAT: &str = "warplens.heat";
 pub const LANES: &str = "warplens.lanes";
 pub const WHAT_WOULD_HELP: &str = "warplens.whatWouldHelp";
 
 /// All of them.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     SELECT_GPU,
     SET_LAUNCH,
     NEXT_LAUNCH,
@@ -40,6 +42,7 @@ pub const NAMES: [&str; 11] = [
     BREAKDOWN,
     COMPARE_GPUS,
     REPORT,
+    PROGRAM,
     GRAPH,
     HEAT,
     LANES,
@@ -51,6 +54,7 @@ pub fn title(command: &str) -> &'static str {
     match command {
         COMPARE_GPUS => "warplens: comparing GPUs",
         REPORT => "warplens: making the report",
+        PROGRAM => "warplens: accounting for the program",
         WHAT_WOULD_HELP => "warplens: trying what would help",
         BREAKDOWN => "warplens: running every model",
         _ => "warplens: predicting",

@@ -33,6 +33,7 @@ async fn run(session: &Arc<Session>, command: &str, argument: Value) -> Result<L
         commands::BREAKDOWN => commands::breakdown::run(session, argument).await,
         commands::COMPARE_GPUS => commands::compare_gpus::run(session, argument).await,
         commands::REPORT => commands::report::run(session, argument).await,
+        commands::PROGRAM => commands::program::run(session, argument).await,
         commands::GRAPH => commands::graph::run(session, argument).await,
         commands::HEAT => commands::heat::run(session, argument).await,
         commands::LANES => commands::lanes::run(session, argument).await,

@@ -518,6 +518,33 @@ async fn what_would_help_is_listed_by_gain_and_its_edits_can_be_applied() {
 }
 
 #[tokio::test]
+async fn a_program_has_a_page_and_a_file_without_one_says_so() {
+    let kernel = "__global__ void scale(float *a) { a[blockIdx.x * 256 + threadIdx.x] *= 2.0f; }\n";
+    let main = "int main() { float *a; cudaMalloc(&a, 1 << 20); \
+                for (int i = 0; i < 12; i++) scale<<<1024, 256>>>(a); }\n";
+    let (mut client, _) = open(json!({}), &format!("{kernel}{main}")).await;
+    let answer = client
+        .command("warplens.program", json!({"uri": URI}))
+        .await;
+    let page = answer["html"].as_str().expect("a page");
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    for part in ["Kernels", "scale", ">12<", "100 %"] {
+        assert!(page.contains(part), "`{part}` in {page}");
+    }
+    assert!(
+        !page.contains("<script") && !page.contains("http:"),
+        "{page}"
+    );
+    client.finish().await;
+    let (mut client, _) = open(json!({}), kernel).await;
+    let params = json!({"command": "warplens.program", "arguments": [{"uri": URI}]});
+    let error = client.ask_wrongly("workspace/executeCommand", params).await;
+    let message = error["message"].as_str().expect("a message");
+    assert!(message.contains("`main`"), "{error}");
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn the_graph_is_a_picture_of_one_kernel() {
     let (mut client, _) = open(json!({}), &format!("{TILE}{}", strided(32))).await;
     let kernel = json!({"uri": URI, "kernel": "transpose"});

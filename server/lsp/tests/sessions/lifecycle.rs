@@ -34,6 +34,7 @@ async fn initialize_says_what_is_served() {
             "warplens.breakdown",
             "warplens.compareGpus",
             "warplens.report",
+            "warplens.program",
             "warplens.graph",
             "warplens.heat",
             "warplens.lanes",

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use warplens_calibrate::{Measurements, SCHEMA as MEASUREMENTS};
 use warplens_db::settings::Settings;
 use warplens_db::wire::SweepLine;
-use warplens_db::wire::{CheckDocument, DiffDocument, EstimateDocument};
+use warplens_db::wire::{CheckDocument, DiffDocument, EstimateDocument, ProgramDocument};
 use warplens_report::baseline::{Baseline, SCHEMA as BASELINE};
 use warplens_report::gpus::GpusDocument;
 
@@ -45,6 +45,8 @@ enum Of {
     Estimate,
     /// `warplens gpus --format json`
     Gpus,
+    /// `warplens program --format json`
+    Program,
     /// A line of `warplens sweep`
     Sweep,
     /// The measurements file of `warplens calibrate`
@@ -70,6 +72,9 @@ impl Config {
                 "warplens estimate --format json",
                 "warplens.estimate/1",
             ),
+            Of::Program => {
+                written::<ProgramDocument>("warplens program --format json", "warplens.program/1")
+            }
             Of::Sweep => line::<SweepLine>("a line of warplens sweep"),
             Of::Gpus => written::<GpusDocument>("warplens gpus --format json", "warplens.gpus/1"),
             Of::Measurements => {

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+use rayon::prelude::*;
 use warplens_base::DiskFiles;
-use warplens_db::Project;
 use warplens_db::affected::{Edited, Reading, affected};
-use warplens_db::difference::{Version, changed_findings, difference, versions};
-use warplens_db::wire::Diagnostic;
+use warplens_db::difference::{Version, changed_findings, changed_programs, difference, versions};
+use warplens_db::wire::{Diagnostic, ProgramAccount, ProgramChange};
+use warplens_db::{Cancel, Engine, Project};
 use warplens_report::baseline::line;
 use warplens_report::diff;
 
@@ -18,7 +19,10 @@ use crate::checked::{self, CheckRequest, CheckRun};
 use crate::output::{self, Colour};
 use crate::revision::Revision;
 use crate::values::Preprocessing;
-use crate::{edited, input};
+use crate::{config, edited, input, profiles};
+
+/// Programs that are compared.
+const MOST_PROGRAMS: usize = 64;
 
 /// Predicted times and findings of two versions, side by side
 ///
@@ -120,6 +124,7 @@ impl Diff {
             before.add(earlier.seen);
             after.add(later);
         }
+        let sides = [old, new];
         let (old, new) = (before.lines, after.lines);
         let changed = changed_findings(before.diagnostics, after.diagnostics, &|later, finding| {
             let lines = if later { &new } else { &old };
@@ -127,12 +132,13 @@ impl Diff {
             let line = line.cloned().unwrap_or_default();
             (finding.file.clone(), finding.rule.clone(), line)
         });
-        let document = difference(
+        let mut document = difference(
             before.kernels,
             after.kernels,
             changed,
             self.fail_on_regression,
         );
+        document.programs = self.programs(&sides[0], &sides[1], edited.as_deref())?;
         match self.format {
             Format::Json => output::emit_json(&document)?,
             Format::Markdown => output::emit(&diff::markdown(&document))?,
@@ -140,6 +146,67 @@ impl Diff {
         }
         let failed = document.kernels.iter().any(|change| change.regression);
         Ok(ExitCode::from(u8::from(failed)))
+    }
+
+    /// The programs whose account changed.
+    fn programs(
+        &self,
+        old: &Side,
+        new: &Side,
+        edited: Option<&[Edited]>,
+    ) -> anyhow::Result<Vec<ProgramChange>> {
+        let (Some(old_folder), Some(_)) = (&old.folder, &new.folder) else {
+            return Ok(Vec::new());
+        };
+        let root = std::path::absolute(old_folder)?;
+        // A program is made of files in its folder, and of some above and below it.
+        let near = |main: &str| {
+            let main = root.join(main);
+            let folder = main.parent().unwrap_or(&root).to_owned();
+            edited.is_none_or(|edited| {
+                let folders = edited.iter().filter_map(|one| one.path.parent());
+                folders
+                    .into_iter()
+                    .any(|of| of.starts_with(&folder) || folder.starts_with(of))
+            })
+        };
+        Ok(changed_programs(
+            self.accounts(old, &near)?,
+            self.accounts(new, &near)?,
+        ))
+    }
+
+    fn accounts(
+        &self,
+        side: &Side,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> anyhow::Result<Vec<ProgramAccount>> {
+        let (profiles, _) = profiles::of(&side.paths);
+        let mut config = config::of(&side.root, &profiles);
+        if let Some(gpu) = self.gpu.first() {
+            config.settings.gpu = Some(gpu.clone());
+        }
+        self.preprocessing.apply(&mut config.settings);
+        let engine = Engine::with_project(profiles, side.project());
+        let mut mains = side.folder.as_deref().map_or(Vec::new(), input::hosts);
+        mains.retain(|main| wanted(&side.name(main)) && engine.is_program(main));
+        if mains.len() > MOST_PROGRAMS {
+            let more = mains.len() - MOST_PROGRAMS;
+            output::complain(&format!(
+                "{more} programs more than {MOST_PROGRAMS} are not compared"
+            ));
+            mains.truncate(MOST_PROGRAMS);
+        }
+        let name = |path: &Path| side.name(path);
+        let account = |main: &PathBuf| {
+            let account = engine.account(main, &config.settings, &name, &Cancel::default());
+            account.filter(|account| !account.kernels.is_empty())
+        };
+        // The analysis recurses as deep as the source nests.
+        let pool = rayon::ThreadPoolBuilder::new()
+            .stack_size(super::STACK)
+            .build()?;
+        Ok(pool.install(|| mains.par_iter().filter_map(account).collect()))
     }
 
     fn side(&self, name: &str, other: &str) -> anyhow::Result<Side> {

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod gpus;
 pub mod lsp;
 pub mod man;
+pub mod program;
 pub mod replay;
 pub mod report;
 pub mod sweep;

@@ -7,6 +7,7 @@ mod command_line;
 mod diff;
 mod facts;
 mod packaged;
+mod program;
 mod report;
 mod sarif;
 mod schemas;

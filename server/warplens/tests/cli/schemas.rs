@@ -73,6 +73,16 @@ fn estimate_keeps_to_its_schema() {
 }
 
 #[test]
+fn program_keeps_to_its_schema() {
+    let folder = Folder::new();
+    crate::program::write_heat(&folder);
+    keeps_to(
+        "program",
+        &folder.run(&["program", ".", "--format", "json"]).json(),
+    );
+}
+
+#[test]
 fn gpus_keeps_to_its_schema() {
     keeps_to(
         "gpus",

@@ -4,6 +4,7 @@ use warplens_facts::facts::{Op, Space};
 use warplens_host::{HostMemory, HostMemoryKind};
 
 use crate::rule::{Look, Rule, State, When};
+use crate::subjects::host;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place, Severity};
 
@@ -49,7 +50,7 @@ fn what(ctx: &Context<'_>, memory: &HostMemory) -> Option<String> {
         HostMemoryKind::Pageable => wording::sentence([
             Some(format!(
                 "{} cross the bus around each launch of `{kernel}`, through a second copy: the host's side of `{name}` is pageable",
-                mebibytes(size?)
+                host::mebibytes(size?)
             )),
             Some(
                 "pinned memory (`cudaMallocHost`) is copied as it is, beside the kernels"
@@ -59,10 +60,12 @@ fn what(ctx: &Context<'_>, memory: &HostMemory) -> Option<String> {
         HostMemoryKind::Managed => wording::sentence([
             Some(format!(
                 "{} come to the GPU by page faults while `{kernel}` runs: nothing moves `{name}` ahead",
-                mebibytes(size?)
+                host::mebibytes(size?)
             )),
             Some("`cudaMemPrefetchAsync` before the launch moves it at once".to_owned()),
         ]),
+        // host/repeated-copy
+        HostMemoryKind::Repeated => return None,
         HostMemoryKind::Mapped => {
             let times = reads(ctx, memory.argument)?;
             wording::sentence([
@@ -93,8 +96,4 @@ fn reads(ctx: &Context<'_>, argument: usize) -> Option<f64> {
     })?;
     let times = again.requests? / warps.max(1.0);
     (times >= 2.0).then_some(times)
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", number(bytes as f64 / 1_048_576.0))
 }

@@ -116,7 +116,7 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
     };
     let shared_array = match place {
         Place::Site(_) => largest.map(|(index, _)| index),
-        Place::Kernel | Place::Launch | Place::Host(_) => None,
+        Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
     };
     Some(Finding {
         shared_array,

@@ -1,0 +1,253 @@
+//! Sums whose terms are multiplied by loops and conditions that are not known.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use warplens_host::{Decides, Often};
+
+use crate::wire::{Times, Unknown};
+
+/// The unknowns of a term, in the order of the source.
+type Factors = Vec<String>;
+
+/// A sum: what is known, and what multiplies unknowns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Sum {
+    pub(super) known: f64,
+    /// What it is at least.
+    pub(super) least: f64,
+    open: BTreeMap<Factors, f64>,
+    /// Terms that are formulas themselves: by their own unknowns, times the sum's.
+    formulas: Vec<(String, f64, Factors)>,
+    /// A term has neither number nor formula.
+    pub(super) is_lost: bool,
+}
+
+impl Sum {
+    /// A figure as often as that.
+    pub(super) fn of(often: &Often, figure: f64) -> Sum {
+        let mut sum = Sum {
+            known: often.known as f64 * figure,
+            least: often.known as f64 * figure,
+            ..Sum::default()
+        };
+        for open in &often.open {
+            let all = factors(&open.deciding);
+            let each = open.times as f64 * figure;
+            // Iterations that are certain are counted among all of them.
+            let certain = open.before as f64 * each;
+            if certain > 0.0 {
+                let outer = &all[..all.len() - 1];
+                match outer {
+                    [] => sum.known -= certain,
+                    outer => *sum.open.entry(outer.to_vec()).or_default() -= certain,
+                }
+            }
+            *sum.open.entry(all).or_default() += each;
+        }
+        sum.settle();
+        sum
+    }
+
+    /// A formula as often as that.
+    pub(super) fn of_formula(often: &Often, formula: &str) -> Sum {
+        let count = Sum::of(often, 1.0);
+        let known = (Factors::new(), count.known);
+        let terms = std::iter::once(known).chain(count.open);
+        let terms = terms.filter(|(_, times)| *times != 0.0);
+        Sum {
+            formulas: terms
+                .map(|(factors, times)| (formula.to_owned(), times, factors))
+                .collect(),
+            ..Sum::default()
+        }
+    }
+
+    /// What cancels out is no term.
+    fn settle(&mut self) {
+        let least = self.known.abs().max(1e-12) * 1e-9;
+        self.open.retain(|_, figure| figure.abs() > least);
+        let largest = self.open.values().fold(0.0, |a: f64, b| a.max(b.abs()));
+        if self.known.abs() < largest * 1e-9 {
+            self.known = 0.0;
+        }
+    }
+
+    /// A figure that is not known.
+    pub(super) fn lost() -> Sum {
+        Sum {
+            is_lost: true,
+            ..Sum::default()
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Sum) {
+        self.known += other.known;
+        self.least += other.least;
+        for (factors, figure) in &other.open {
+            *self.open.entry(factors.clone()).or_default() += figure;
+        }
+        self.formulas.extend(other.formulas.iter().cloned());
+        self.is_lost |= other.is_lost;
+    }
+
+    /// The number, where nothing is open.
+    pub(super) fn number(&self) -> Option<f64> {
+        let known = self.open.is_empty() && self.formulas.is_empty() && !self.is_lost;
+        known.then_some(self.known)
+    }
+
+    /// What it is where each loop runs once and each condition holds; `None` where a term is no number.
+    pub(super) fn once(&self) -> Option<f64> {
+        let numbers = self.formulas.is_empty() && !self.is_lost;
+        numbers.then(|| self.once_at_least())
+    }
+
+    /// The same, where terms that are no numbers are left out.
+    pub(super) fn once_at_least(&self) -> f64 {
+        (self.known + self.open.values().sum::<f64>()).max(0.0)
+    }
+
+    /// The sum as text; `None` where it is a number, or a term has no formula.
+    pub(super) fn text(&self, figure: &dyn Fn(f64) -> String) -> Option<String> {
+        if self.number().is_some() || self.is_lost {
+            return None;
+        }
+        let mut terms = Vec::new();
+        if self.known > 0.0 {
+            terms.push(figure(self.known));
+        }
+        let mut less = String::new();
+        for (factors, by) in &self.open {
+            let number = figure(by.abs());
+            let factors = factors.join(" × ");
+            let term = if number == "1" {
+                factors
+            } else {
+                format!("{number} × {factors}")
+            };
+            if *by < 0.0 {
+                less.push_str(" − ");
+                less.push_str(&term);
+            } else {
+                terms.push(term);
+            }
+        }
+        if self.known < 0.0 {
+            less.push_str(" − ");
+            less.push_str(&figure(-self.known));
+        }
+        for (formula, times, factors) in &self.formulas {
+            let several = *times != 1.0 || !factors.is_empty();
+            let mut term = if several {
+                format!("({formula})")
+            } else {
+                formula.clone()
+            };
+            if *times != 1.0 {
+                let _ = write!(term, " × {times:.0}");
+            }
+            for factor in factors {
+                term.push_str(" × ");
+                term.push_str(factor);
+            }
+            terms.push(term);
+        }
+        Some(terms.join(" + ") + &less)
+    }
+}
+
+fn factors(deciding: &[Arc<Decides>]) -> Factors {
+    deciding.iter().map(|decides| symbol(decides)).collect()
+}
+
+/// As formulas write what a loop or a condition contributes.
+pub(super) fn symbol(decides: &Decides) -> String {
+    let kind = if decides.is_loop { "iterations" } else { "if" };
+    let name = decides.place.file.file_name().unwrap_or_default();
+    format!(
+        "{kind}({}:{})",
+        name.to_string_lossy(),
+        decides.place.line + 1
+    )
+}
+
+/// How often, as JSON.
+pub(super) fn times(often: &Often) -> Times {
+    let sum = Sum::of(often, 1.0);
+    let count = |figure: f64| format!("{figure:.0}");
+    Times {
+        number: often.number(),
+        at_least: often.known,
+        formula: sum.text(&count),
+    }
+}
+
+/// The same of several.
+pub(super) fn all_times<'a>(all: impl Iterator<Item = &'a Often>) -> Times {
+    let mut sum = Sum::default();
+    let mut at_least = 0_u64;
+    for often in all {
+        sum.add(&Sum::of(often, 1.0));
+        at_least = at_least.saturating_add(often.known);
+    }
+    let count = |figure: f64| format!("{figure:.0}");
+    Times {
+        number: sum.number().map(|_| at_least),
+        at_least,
+        formula: sum.text(&count),
+    }
+}
+
+/// A loop or a condition, as JSON.
+pub(super) fn unknown(decides: &Decides, at_least: u64, name: &dyn Fn(&Path) -> String) -> Unknown {
+    Unknown {
+        symbol: symbol(decides),
+        kind: if decides.is_loop {
+            "iterations"
+        } else {
+            "condition"
+        },
+        text: decides.text.to_string(),
+        file: name(&decides.place.file),
+        line: decides.place.line + 1,
+        at_least,
+    }
+}
+
+/// Milliseconds in the unit that fits, three significant digits.
+pub(super) fn milliseconds(time: f64) -> String {
+    let units = [
+        (1e-3, "s"),
+        (1.0, "ms"),
+        (1e3, "µs"),
+        (1e6, "ns"),
+        (1e9, "ps"),
+    ];
+    let fits = units.iter().find(|(by, _)| time * by >= 1.0);
+    let (by, unit) = fits.unwrap_or(&units[4]);
+    let value = time * by;
+    let places = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.places$} {unit}")
+}
+
+/// Bytes in the unit that fits.
+pub(super) fn size(bytes: f64) -> String {
+    let (by, unit) = if bytes < 10.0 * 1024.0 {
+        (1.0, "B")
+    } else if bytes < 10.0 * 1_048_576.0 {
+        (1024.0, "KiB")
+    } else {
+        (1_048_576.0, "MiB")
+    };
+    let tenths = (bytes / by * 10.0).round() / 10.0;
+    format!("{tenths} {unit}")
+}

@@ -1,0 +1,226 @@
+//! The kernels of a program: each launch that a run makes with what it is predicted to take.
+
+use std::collections::BTreeMap;
+
+use warplens_host::{HostEvent, HostEventKind, LaunchSite, Often};
+use warplens_models::{Bottleneck, Estimate};
+
+use super::formula::{Sum, all_times, milliseconds, times};
+use super::{Analysed, Making};
+use crate::PlacedKernel;
+use crate::wire::{ProgramKernel, ProgramLaunch};
+
+/// A kernel's name and template arguments.
+type Key = (String, Vec<(String, String)>);
+
+/// A launch of the run with its analysis.
+pub(super) struct Launched<'a> {
+    pub(super) event: &'a HostEvent,
+    pub(super) often: &'a Often,
+    pub(super) site: &'a LaunchSite,
+    /// `None` where no definition of the kernel was found that it can launch.
+    pub(super) found: Option<(&'a Analysed, &'a PlacedKernel)>,
+    /// The same kernel as another launch's where these are equal.
+    pub(super) key: Key,
+    estimate: Option<std::sync::Arc<Estimate>>,
+    /// Milliseconds of a cycle.
+    cycle_ms: f64,
+}
+
+impl Launched<'_> {
+    /// Time of one launch on the GPU.
+    pub(super) fn one_ms(&self) -> Option<f64> {
+        Some(self.estimate.as_ref()?.cycles? * self.cycle_ms)
+    }
+
+    pub(super) fn interval_ms(&self) -> Option<[f64; 2]> {
+        let interval = self.estimate.as_ref()?.interval?;
+        self.one_ms()?;
+        Some(interval.map(|cycles| cycles * self.cycle_ms))
+    }
+
+    fn formula(&self) -> Option<&str> {
+        self.estimate.as_ref()?.open.as_ref()?.formula.as_deref()
+    }
+
+    /// Time of all its launches.
+    pub(super) fn time(&self) -> Sum {
+        match (self.one_ms(), self.formula()) {
+            (Some(time), _) => Sum::of(self.often, time),
+            (None, Some(formula)) => Sum::of_formula(self.often, formula),
+            (None, None) => Sum::lost(),
+        }
+    }
+
+    pub(super) fn bottleneck(&self) -> Option<&'static str> {
+        self.estimate.as_ref()?.bottleneck.map(Bottleneck::name)
+    }
+
+    pub(super) fn certainty(&self) -> &'static str {
+        let Some((_, placed)) = self.found else {
+            return "unknown";
+        };
+        let facts = &placed.analysis.facts;
+        let assumed = !placed.analysis.launch_known
+            || facts
+                .assumptions
+                .iter()
+                .any(|one| !matches!(one.symbol.to_string().as_str(), "alignment"));
+        match (self.one_ms(), assumed) {
+            (None, _) => "unknown",
+            (Some(_), true) => "assumed",
+            (Some(_), false) => "estimated",
+        }
+    }
+
+    fn why(&self) -> Option<String> {
+        let Some(estimate) = &self.estimate else {
+            return Some(format!("no definition of `{}` was found", self.site.kernel));
+        };
+        estimate.why.clone()
+    }
+}
+
+impl<'a> Making<'a> {
+    /// The launches of the run, in its order.
+    pub(super) fn launches(&self) -> Vec<Launched<'a>> {
+        let cycle_ms = 1e3 / self.profile.cycles_per_second();
+        let launches = self.run.events.iter().filter_map(|event| match event.kind {
+            HostEventKind::Launch(at) => Some((event, self.run.sites.get(at)?)),
+            _ => None,
+        });
+        launches
+            .map(|(event, site)| {
+                let found = self.found(site);
+                let args = found.map(|(_, placed)| placed.analysis.template_args.clone());
+                Launched {
+                    event,
+                    often: &event.often,
+                    site,
+                    key: (site.kernel.clone(), args.unwrap_or_default()),
+                    estimate: found.map(|(_, placed)| placed.analysis.estimate()),
+                    found,
+                    cycle_ms,
+                }
+            })
+            .collect()
+    }
+
+    /// The kernel as it was analysed under a launch, or under the one that is the most like it.
+    fn found(&self, site: &LaunchSite) -> Option<(&'a Analysed, &'a PlacedKernel)> {
+        let all = self.files.iter().flat_map(|file| {
+            let named = |placed: &&PlacedKernel| placed.analysis.facts.name == site.kernel;
+            file.analysis
+                .kernels
+                .iter()
+                .filter(named)
+                .map(move |placed| (file, placed))
+        });
+        let all: Vec<_> = all.collect();
+        let same = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| {
+            placed
+                .site
+                .as_ref()
+                .is_some_and(|known| known.same_launch(site))
+        };
+        // A run that lost its way: the launch as its text says it.
+        let at = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| {
+            let range = placed.site.as_ref().map(|known| &known.range);
+            placed.run.is_none() && range == Some(&site.range)
+        };
+        let open = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| placed.run.is_none();
+        let found = all.iter().find(same);
+        found
+            .or_else(|| all.iter().find(at))
+            .or_else(|| all.iter().find(open))
+            .copied()
+    }
+
+    /// The kernels, the most time first.
+    pub(super) fn kernels(&self, launches: &[Launched<'_>]) -> Vec<ProgramKernel> {
+        let mut groups: Vec<(&Key, Vec<&Launched<'_>>)> = Vec::new();
+        for launch in launches {
+            match groups.iter_mut().find(|(key, _)| **key == launch.key) {
+                Some((_, group)) => group.push(launch),
+                None => groups.push((&launch.key, vec![launch])),
+            }
+        }
+        let mut whole = Sum::default();
+        let mut summed: Vec<(Sum, Vec<&Launched<'_>>)> = Vec::new();
+        for (_, group) in groups {
+            let mut sum = Sum::default();
+            for launch in &group {
+                sum.add(&launch.time());
+            }
+            whole.add(&sum);
+            summed.push((sum, group));
+        }
+        summed.sort_by(|(a, _), (b, _)| b.once_at_least().total_cmp(&a.once_at_least()));
+        summed
+            .iter()
+            .map(|(sum, group)| self.kernel(sum, group, &whole))
+            .collect()
+    }
+
+    fn kernel(&self, sum: &Sum, group: &[&Launched<'_>], whole: &Sum) -> ProgramKernel {
+        let first = group[0];
+        let longest = group.iter().max_by(|a, b| {
+            a.time()
+                .once_at_least()
+                .total_cmp(&b.time().once_at_least())
+        });
+        let share = |part: Option<f64>, whole: Option<f64>| match (part, whole) {
+            (Some(part), Some(whole)) if whole > 0.0 => Some(part / whole),
+            _ => None,
+        };
+        let (file, line) = match first.found {
+            Some((file, placed)) => {
+                let line = placed.place_line(placed.analysis.name_site.line) + 1;
+                ((self.name)(&file.path), line)
+            }
+            None => (
+                (self.name)(&first.event.place.file),
+                first.event.place.line + 1,
+            ),
+        };
+        ProgramKernel {
+            kernel: first.site.kernel.clone(),
+            template_args: first.key.1.iter().cloned().collect::<BTreeMap<_, _>>(),
+            file,
+            line,
+            launches: all_times(group.iter().map(|launch| launch.often)),
+            total_ms: sum.number(),
+            at_least_ms: sum.least,
+            total_formula: sum.text(&milliseconds),
+            share: share(sum.number(), whole.number()),
+            share_of_one_iteration: share(sum.once(), whole.once()),
+            bottleneck: longest.and_then(|launch| launch.bottleneck()),
+            made: group.iter().map(|launch| self.made(launch)).collect(),
+        }
+    }
+
+    fn made(&self, launch: &Launched<'_>) -> ProgramLaunch {
+        let analysis = launch.found.map(|(_, placed)| &placed.analysis);
+        let estimate = launch.estimate.as_ref();
+        let open = estimate.and_then(|estimate| estimate.open.as_ref());
+        let grid_formula = analysis.and_then(|analysis| analysis.grid_formula());
+        let grid = analysis.map(|analysis| analysis.facts.launch.grid);
+        ProgramLaunch {
+            file: (self.name)(&launch.event.place.file),
+            line: launch.event.place.line + 1,
+            grid: grid.filter(|_| grid_formula.is_none()).or(launch.site.grid),
+            grid_formula,
+            block: analysis
+                .map(|analysis| analysis.facts.launch.block)
+                .or(launch.site.block),
+            launches: times(launch.often),
+            time_ms: launch.one_ms(),
+            time_formula: open.and_then(|open| open.formula.clone()),
+            unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),
+            interval_ms: launch.interval_ms(),
+            bottleneck: launch.bottleneck(),
+            certainty: launch.certainty(),
+            why: launch.why(),
+        }
+    }
+}
