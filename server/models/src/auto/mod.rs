@@ -247,7 +247,18 @@ impl<'w, 'a> Outcome<'w, 'a> {
         } else {
             rounds
         };
-        let waited = chain.entry_to_exit * rounds;
+        let mut waited = chain.entry_to_exit * rounds;
+        let (mut chain, mut undivided_chain) = (chain, undivided_chain);
+        if graph.differs_by_warp() && waited > 0.0 {
+            // The launch is not over before its longest warp is: `if (i == 0)` with a loop behind it.
+            let longest = graph.reduce(&transition, &dependence, Branching::Longest);
+            if longest.entry_to_exit > waited {
+                waited = longest.entry_to_exit;
+                undivided_chain = waited;
+                chain = longest;
+            }
+        }
+        let (waited, chain, undivided_chain) = (waited, chain, undivided_chain);
         let filled = norm(&[warp.together() * warps + serialised, waited]);
         let between = match work.profile().block_turnover {
             // A kernel that does nothing has no line that the time could stand at.

@@ -78,6 +78,9 @@ pub enum Branching {
     Average,
     /// A warp that splits pays for both sides.
     Sum,
+    /// The warp with the longest way: outside of loops, where a branch is met once, it is the one that takes the longer side. In a
+    /// loop warps take turns, so that a branch there is a [`Branching::Sum`].
+    Longest,
 }
 
 impl Branching {
@@ -211,6 +214,25 @@ impl Graph {
             trips: parent.trips * trips,
         });
         self.regions.len() - 1
+    }
+
+    /// True where some warps have work outside of all loops that others do not have.
+    pub fn differs_by_warp(&self) -> bool {
+        fn any(steps: &[Step]) -> bool {
+            steps.iter().any(|step| match step {
+                Step::Node(_) | Step::Loop { .. } => false,
+                Step::Branch {
+                    taken,
+                    other,
+                    then,
+                    otherwise,
+                } => {
+                    let part = |share: f64| share > 0.0 && share < 1.0 - 1e-9;
+                    part(*taken) || part(*other) || any(then) || any(otherwise)
+                }
+            })
+        }
+        any(&self.steps)
     }
 
     /// True where some warp executes both sides of a branch.

@@ -126,6 +126,15 @@ struct Walk<'g> {
     ways: Ways,
 }
 
+/// How far a walk came.
+struct Walked {
+    visits: Vec<f64>,
+    added: Vec<f64>,
+    exposed: Vec<f64>,
+    previous: Option<usize>,
+    issued: usize,
+}
+
 impl Walk<'_> {
     fn sequence(
         &mut self,
@@ -145,6 +154,11 @@ impl Walk<'_> {
                     then,
                     otherwise,
                 } => {
+                    if self.branching == Branching::Longest && depth == 0 {
+                        let sides = [(*taken, then), (*other, otherwise)];
+                        time += self.longer(sides, times, flights);
+                        continue;
+                    }
                     let empty = (then.is_empty(), otherwise.is_empty());
                     let (on, off) = self.branching.weights(*taken, *other, empty);
                     if on <= 0.0 || off <= 0.0 {
@@ -184,6 +198,48 @@ impl Walk<'_> {
             };
         }
         time
+    }
+
+    /// The longer side of a branch, of those that a warp takes.
+    fn longer(
+        &mut self,
+        sides: [(f64, &Vec<Step>); 2],
+        times: f64,
+        flights: &mut Vec<Flight>,
+    ) -> f64 {
+        let mut longest: Option<(f64, Walked, Vec<Flight>)> = None;
+        let before = self.walked();
+        for (_, side) in sides.into_iter().filter(|(share, _)| *share > 0.0) {
+            self.go_back(&before);
+            let mut after = flights.clone();
+            let time = self.sequence(side, times, 0, &mut after);
+            if longest.as_ref().is_none_or(|(known, ..)| time > *known) {
+                longest = Some((time, self.walked(), after));
+            }
+        }
+        let Some((time, walked, after)) = longest else {
+            return 0.0;
+        };
+        self.go_back(&walked);
+        *flights = after;
+        time
+    }
+
+    fn walked(&self) -> Walked {
+        Walked {
+            visits: self.visits.clone(),
+            added: self.added.clone(),
+            exposed: self.exposed.clone(),
+            previous: self.previous,
+            issued: self.issued,
+        }
+    }
+
+    fn go_back(&mut self, to: &Walked) {
+        self.visits.clone_from(&to.visits);
+        self.added.clone_from(&to.added);
+        self.exposed.clone_from(&to.exposed);
+        (self.previous, self.issued) = (to.previous, to.issued);
     }
 
     fn node(&mut self, index: usize, times: f64, flights: &mut Vec<Flight>) -> f64 {

@@ -186,6 +186,33 @@ fn a_split_warp_pays_for_both_sides() {
 }
 
 #[test]
+fn the_longest_warp_is_waited_for() {
+    let target = Target::new("a100-sxm4-40gb");
+    let long = |line| vec![repeat(100_000.0, vec![fp32(8.0, &[], line)], line)];
+    let time = |flow: Vec<Node>| {
+        let kernel = Kernel::new([4096, 1, 1], [256, 1, 1]).flow(flow);
+        let estimate = target.estimate(ModelId::Auto, &kernel.code);
+        estimate.cycles.expect("cycles")
+    };
+    let alone = {
+        let kernel = Kernel::new([1, 1, 1], [32, 1, 1]).flow(long(2));
+        let estimate = target.estimate(ModelId::Auto, &kernel.code);
+        estimate.cycles.expect("cycles")
+    };
+    // `if (i == 0)` with a loop behind it: one warp of 32,768 runs it.
+    let one = 1.0 / 32_768.0;
+    let serial = time(vec![
+        int(4.0, 1),
+        branch(one, 1.0 - one, long(2), vec![], 1),
+    ]);
+    assert!((0.99..1.2).contains(&(serial / alone)), "{serial} {alone}");
+    // In a loop all warps take it once in a while.
+    let seldom = branch(one, 1.0 - one, long(2), vec![], 1);
+    let shared = time(vec![repeat(10.0, vec![int(4.0, 1), seldom], 1)]);
+    assert!(shared < 0.1 * alone, "{shared} {alone}");
+}
+
+#[test]
 fn a_second_wave_costs_a_second_wave() {
     let target = Target::new("a100-sxm4-40gb");
     let one = target.cycles(ModelId::Auto, &copy(108 * 8, 4.0).code);
