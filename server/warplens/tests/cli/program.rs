@@ -318,7 +318,11 @@ fn a_diff_names_the_programs_whose_account_changed() {
         ((4 << 20).into(), (8 << 20).into())
     );
     let human = folder.run(&["diff", "old", "new"]);
-    assert!(human.out.contains("4,096 KiB → 8,192 KiB"), "{}", human.out);
+    assert!(
+        human.out.contains("4,096 KiB -> 8,192 KiB"),
+        "{}",
+        human.out
+    );
     let same = folder
         .run(&["diff", "old", "old", "--format", "json"])
         .json();
@@ -401,10 +405,12 @@ int main(int argc, char **argv) {
 #[test]
 fn a_program_that_is_cut_has_no_total() {
     let launches = "fill<<<1, 256>>>(x);\n".repeat(40);
-    let calls: String = (0..200).map(|at| format!("step{at}(x);\n")).collect();
-    let steps: String = (0..200)
+    let calls: Vec<String> = (0..200).map(|at| format!("step{at}(x);\n")).collect();
+    let calls = calls.concat();
+    let steps: Vec<String> = (0..200)
         .map(|at| format!("void step{at}(float *x) {{\n{launches}}}\n"))
         .collect();
+    let steps = steps.concat();
     let text = format!(
         "__global__ void fill(float *x) {{ x[threadIdx.x] = 1.0f; }}\n{steps}\
          int main() {{ float *x; cudaMalloc(&x, 1024);\n{calls}{calls}{calls}}}\n"
