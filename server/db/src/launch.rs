@@ -44,6 +44,9 @@ pub(crate) struct Given {
     pub(crate) around: Option<(Arc<HostLoop>, Option<u64>)>,
 }
 
+/// The launch is the first in the loop; how often it is made; the calls.
+type LoopKey<'a> = (bool, Option<u64>, Vec<(LoopCallKind, &'a str)>);
+
 impl Hash for Given {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // The place does not change what the kernel costs.
@@ -224,7 +227,7 @@ impl Given {
     }
 
     /// What findings about the loop around the launch depend on: not where it stands.
-    pub(crate) fn loop_key(&self) -> Option<(bool, Option<u64>, Vec<(LoopCallKind, &str)>)> {
+    pub(crate) fn loop_key(&self) -> Option<LoopKey<'_>> {
         let (around, count) = self.around.as_ref()?;
         let calls = around
             .calls

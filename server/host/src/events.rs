@@ -20,7 +20,7 @@ use warplens_ir::Type;
 /// Events of one walk, before the same ones become one.
 const MOST_EVENTS: usize = 100_000;
 /// Events that are told apart.
-const MOST_APART: usize = 1_024;
+const MOST_APART: usize = 8_192;
 /// Conditions around one event that are named.
 const MOST_DECIDING: usize = 4;
 /// Letters of a condition or of a size that are quoted.

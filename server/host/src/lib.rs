@@ -3,8 +3,9 @@
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the
 //! statements, `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given,
 //! `objects` the classes, `unread` what is not walked), `apis` the launches, `handles` what
-//! is launched by name, `value` what a variable holds, `texts` how texts are put together, `builds` what
-//! programs are built with.
+//! is launched by name, `events` what else is done with the GPU, `loops` and `memory` what is done around a
+//! launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
+//! with.
 //! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
 //! bounded: what goes beyond is unknown, never guessed.
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_syntax::{Expanded, Field, Node};
+use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::LaunchSite;
 use super::events::{self, HostEvent, condition_of};
@@ -38,7 +38,7 @@ const MOST_EXITS: usize = 8;
 /// Walks of a turn that stands for all that are left, until it changes nothing more.
 const MOST_PASSES: usize = 4;
 /// Launches that are told apart.
-const MOST_LAUNCHES: usize = 512;
+const MOST_LAUNCHES: usize = 4_096;
 
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -571,7 +571,10 @@ impl Counter {
             return;
         };
         if self.place.is_none() {
-            let side = condition.field(Field::Left);
+            // What a condition assigns happens when it is evaluated, and only then.
+            let names =
+                |side: &Node| matches!(side.kind(), Kind::Identifier | Kind::FieldExpression);
+            let side = condition.field(Field::Left).filter(names);
             self.place = side.and_then(|side| host.place(side, source));
         }
         let Some(place) = &self.place else { return };
@@ -618,7 +621,6 @@ impl Counter {
 }
 
 fn unwrapped(condition: Node) -> Node {
-    use warplens_syntax::Kind;
     let mut at = condition;
     for _ in 0..4 {
         let inner = match at.kind() {

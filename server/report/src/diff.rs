@@ -103,7 +103,7 @@ fn programs(document: &DiffDocument) -> Table {
                 (Some(before), Some(after)) if before == after => after,
                 (before, after) => {
                     let said = |one: Option<String>| one.unwrap_or_else(|| "none".to_owned());
-                    format!("{} → {}", said(before), said(after))
+                    format!("{} -> {}", said(before), said(after))
                 }
             }
         };

@@ -139,6 +139,7 @@ impl<'a> Account<'a> {
         match (times.number, &times.formula) {
             (Some(number), _) => grouped(number),
             (None, Some(formula)) => self.short(formula),
+            (None, None) if times.at_least > 0 => format!("at least {}", grouped(times.at_least)),
             (None, None) => "?".to_owned(),
         }
     }

@@ -56,7 +56,7 @@ pub(crate) fn finding(rule: &'static str, place: Place, message: String) -> Find
 
 /// A time of some microseconds.
 pub(crate) fn microseconds(time: f64) -> String {
-    let places = if time >= 100.0 { 0 } else { 1 };
+    let places = usize::from(time < 100.0);
     format!("{time:.places$} µs")
 }
 

@@ -1,6 +1,7 @@
 //! The kernels of a program: each launch that a run makes with what it is predicted to take.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warplens_host::{HostEvent, HostEventKind, LaunchSite, Often};
 use warplens_models::{Bottleneck, Estimate};
@@ -22,20 +23,31 @@ pub(super) struct Launched<'a> {
     pub(super) found: Option<(&'a Analysed, &'a PlacedKernel)>,
     /// The same kernel as another launch's where these are equal.
     pub(super) key: Key,
-    estimate: Option<std::sync::Arc<Estimate>>,
+    estimate: Option<Arc<Estimate>>,
+    /// Where it was not analysed itself: its cycles by the launches with fewer and with more blocks.
+    between: Option<f64>,
+    /// It was analysed itself.
+    is_itself: bool,
     /// Milliseconds of a cycle.
     cycle_ms: f64,
+}
+
+/// Blocks of a launch.
+fn blocks(site: &LaunchSite) -> Option<f64> {
+    let extents = site.grid?;
+    Some(extents.iter().map(|extent| *extent as f64).product())
 }
 
 impl Launched<'_> {
     /// Time of one launch on the GPU.
     pub(super) fn one_ms(&self) -> Option<f64> {
-        Some(self.estimate.as_ref()?.cycles? * self.cycle_ms)
+        let own = self.estimate.as_ref()?.cycles.filter(|_| self.is_itself);
+        Some(own.or(self.between)? * self.cycle_ms)
     }
 
     pub(super) fn interval_ms(&self) -> Option<[f64; 2]> {
         let interval = self.estimate.as_ref()?.interval?;
-        self.one_ms()?;
+        self.one_ms().filter(|_| self.is_itself)?;
         Some(interval.map(|cycles| cycles * self.cycle_ms))
     }
 
@@ -77,7 +89,10 @@ impl Launched<'_> {
         let Some(estimate) = &self.estimate else {
             return Some(format!("no definition of `{}` was found", self.site.kernel));
         };
-        estimate.why.clone()
+        let many =
+            || "the program makes more different launches of it than are analysed".to_owned();
+        let open = self.is_itself || self.one_ms().is_some() || self.formula().is_some();
+        estimate.why.clone().or_else(|| (!open).then(many))
     }
 }
 
@@ -91,7 +106,8 @@ impl<'a> Making<'a> {
         });
         launches
             .map(|(event, site)| {
-                let found = self.found(site);
+                let same = self.same(site);
+                let found = same.or_else(|| self.like(site));
                 let args = found.map(|(_, placed)| placed.analysis.template_args.clone());
                 Launched {
                     event,
@@ -99,6 +115,11 @@ impl<'a> Making<'a> {
                     site,
                     key: (site.kernel.clone(), args.unwrap_or_default()),
                     estimate: found.map(|(_, placed)| placed.analysis.estimate()),
+                    between: match same {
+                        Some(_) => None,
+                        None => self.between(site),
+                    },
+                    is_itself: same.is_some(),
                     found,
                     cycle_ms,
                 }
@@ -106,8 +127,8 @@ impl<'a> Making<'a> {
             .collect()
     }
 
-    /// The kernel as it was analysed under a launch, or under the one that is the most like it.
-    fn found(&self, site: &LaunchSite) -> Option<(&'a Analysed, &'a PlacedKernel)> {
+    /// The analyses of the kernel that a site launches.
+    fn analysed(&self, site: &LaunchSite) -> Vec<(&'a Analysed, &'a PlacedKernel)> {
         let all = self.files.iter().flat_map(|file| {
             let named = |placed: &&PlacedKernel| placed.analysis.facts.name == site.kernel;
             file.analysis
@@ -116,7 +137,12 @@ impl<'a> Making<'a> {
                 .filter(named)
                 .map(move |placed| (file, placed))
         });
-        let all: Vec<_> = all.collect();
+        all.collect()
+    }
+
+    /// The kernel as it was analysed under a launch.
+    fn same(&self, site: &LaunchSite) -> Option<(&'a Analysed, &'a PlacedKernel)> {
+        let all = self.analysed(site);
         let same = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| {
             placed
                 .site
@@ -136,6 +162,44 @@ impl<'a> Making<'a> {
             .copied()
     }
 
+    /// The kernel under the launch that is the most like one that was not analysed.
+    fn like(&self, site: &LaunchSite) -> Option<(&'a Analysed, &'a PlacedKernel)> {
+        let all = self.analysed(site);
+        let wanted = blocks(site);
+        let far = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| {
+            let known = placed.site.as_ref().and_then(|site| blocks(site));
+            match (known, wanted) {
+                (Some(known), Some(wanted)) => (known - wanted).abs(),
+                (None, None) => 0.0,
+                _ => f64::INFINITY,
+            }
+        };
+        all.iter().min_by(|a, b| far(a).total_cmp(&far(b))).copied()
+    }
+
+    /// The cycles of a launch that was not analysed, on the line between the nearest with fewer and with more blocks.
+    fn between(&self, site: &LaunchSite) -> Option<f64> {
+        let wanted = blocks(site)?;
+        let alike = |known: &LaunchSite| {
+            known.block == site.block && known.template_args == site.template_args
+        };
+        let points = self.analysed(site).into_iter().filter_map(|(_, placed)| {
+            let known = placed.site.as_ref().filter(|known| alike(known))?;
+            Some((blocks(known)?, placed.analysis.estimate().cycles?))
+        });
+        let points: Vec<(f64, f64)> = points.collect();
+        let below = points.iter().filter(|(blocks, _)| *blocks <= wanted);
+        let above = points.iter().filter(|(blocks, _)| *blocks >= wanted);
+        let (from, low) = below.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (to, high) = above.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let part = if to > from {
+            (wanted - from) / (to - from)
+        } else {
+            0.0
+        };
+        Some(low + (high - low) * part)
+    }
+
     /// The kernels, the most time first.
     pub(super) fn kernels(&self, launches: &[Launched<'_>]) -> Vec<ProgramKernel> {
         let mut groups: Vec<(&Key, Vec<&Launched<'_>>)> = Vec::new();
@@ -145,7 +209,12 @@ impl<'a> Making<'a> {
                 None => groups.push((&launch.key, vec![launch])),
             }
         }
-        let mut whole = Sum::default();
+        // What was not followed may launch more.
+        let mut whole = if self.run.is_cut {
+            Sum::lost()
+        } else {
+            Sum::default()
+        };
         let mut summed: Vec<(Sum, Vec<&Launched<'_>>)> = Vec::new();
         for (_, group) in groups {
             let mut sum = Sum::default();
@@ -220,6 +289,7 @@ impl<'a> Making<'a> {
             interval_ms: launch.interval_ms(),
             bottleneck: launch.bottleneck(),
             certainty: launch.certainty(),
+            interpolated: launch.between.is_some(),
             why: launch.why(),
         }
     }

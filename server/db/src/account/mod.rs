@@ -102,7 +102,7 @@ impl Engine {
             }
         }
         let defined = |kernel: &&str| run.kernels.iter().any(|(_, known)| known == kernel);
-        if !launched.iter().all(|kernel| defined(kernel)) {
+        if !launched.iter().all(defined) {
             paths.extend(self.opencl_of(main, &paths));
         }
         let overrides = Overrides {
@@ -232,8 +232,12 @@ impl Making<'_> {
             low = low.and_then(|sum: f64| Some(sum + part(0)?));
             high = high.and_then(|sum: f64| Some(sum + part(1)?));
         }
-        let often = || launches.iter().map(|launch| launch.often);
-        let count = all_times(often());
+        let mut count = all_times(launches.iter().map(|launch| launch.often));
+        if self.run.is_cut {
+            sum.is_lost = true;
+            count.number = None;
+            count.formula = None;
+        }
         let gpu_ms = sum.number().filter(|_| !launches.is_empty());
         let assumed = launches
             .iter()

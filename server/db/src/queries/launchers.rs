@@ -32,8 +32,9 @@ use crate::{Cancel, Engine};
 
 /// Launches of one kernel that are told apart.
 const MOST_VARIANTS: usize = 8;
-/// The same for the account of a program.
-const MOST_OF_PROGRAM: usize = 48;
+/// The same for the account of a program: those whose grid is known, from the first to the last, and others.
+const MOST_OF_PROGRAM: usize = 16;
+const MOST_OPEN_OF_PROGRAM: usize = 2;
 
 /// The launches of one kernel.
 #[derive(Debug)]
@@ -245,7 +246,7 @@ impl Engine {
             runs.collect()
         });
         let most = match of_program {
-            Some(_) => MOST_OF_PROGRAM,
+            Some(_) => usize::MAX,
             None => MOST_VARIANTS,
         };
         for (kernel, launches) in kernels.iter().zip(&mut launches) {
@@ -257,6 +258,9 @@ impl Engine {
                     add_variant(&mut sites, &site, *main == own, most);
                 }
                 read.extend(run.read.iter().cloned());
+            }
+            if of_program.is_some() {
+                sites = thinned(sites);
             }
             // A run that lost its way knows less than what the text of the launch says.
             let known =
@@ -339,6 +343,25 @@ impl Engine {
         }
         found
     }
+}
+
+/// Some of many launches, evenly from the first to the last.
+fn thinned(sites: Vec<(LaunchSite, bool)>) -> Vec<(LaunchSite, bool)> {
+    let (known, open): (Vec<_>, Vec<_>) = sites
+        .into_iter()
+        .partition(|(site, _)| site.grid.is_some() || site.global.is_some());
+    let some = |sites: Vec<(LaunchSite, bool)>, most: usize| {
+        let last = sites.len().saturating_sub(1);
+        let few = sites.len() <= most;
+        let chosen: BTreeSet<usize> = (0..most).map(|at| at * last / (most - 1)).collect();
+        let sites = sites.into_iter().enumerate();
+        sites
+            .filter(move |(at, _)| few || chosen.contains(at))
+            .map(|(_, site)| site)
+    };
+    some(known, MOST_OF_PROGRAM)
+        .chain(some(open, MOST_OPEN_OF_PROGRAM))
+        .collect()
 }
 
 /// Adds a launch, unless one like it is there.

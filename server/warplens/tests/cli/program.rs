@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::Folder;
 
-const HEAT: &str = r#"#include <cstdlib>
+const HEAT: &str = r"#include <cstdlib>
 #include <cstdio>
 __global__ void step(const float *in, float *out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     cudaFree(a);
     return 0;
 }
-"#;
+";
 
 /// A program of two kernels, and a Makefile that runs it.
 pub fn write_heat(folder: &Folder) {
@@ -318,9 +318,118 @@ fn a_diff_names_the_programs_whose_account_changed() {
         ((4 << 20).into(), (8 << 20).into())
     );
     let human = folder.run(&["diff", "old", "new"]);
-    assert!(human.out.contains("4,096 KiB → 8,192 KiB"), "{}", human.out);
+    assert!(
+        human.out.contains("4,096 KiB -> 8,192 KiB"),
+        "{}",
+        human.out
+    );
     let same = folder
         .run(&["diff", "old", "old", "--format", "json"])
         .json();
     assert_eq!(same["programs"], serde_json::json!([]));
+}
+
+#[test]
+fn of_many_different_launches_some_are_analysed_and_the_others_lie_between() {
+    let folder = Folder::with(
+        "steps.cu",
+        r"__global__ void fill(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }
+int main() {
+    float *x;
+    cudaMalloc(&x, 1 << 28);
+    for (int k = 1; k <= 50; k++) fill<<<k * 1024, 256>>>(x);
+}
+",
+    );
+    let program = account(&folder, &[]);
+    let kernel = &program["kernels"][0];
+    assert_eq!(kernel["launches"]["number"], 50);
+    let made = kernel["made"].as_array().expect("launches");
+    let times: Vec<f64> = made
+        .iter()
+        .map(|one| one["time_ms"].as_f64().expect("a time"))
+        .collect();
+    assert!(times.len() == 50 && times.is_sorted(), "{times:?}");
+    let between = made
+        .iter()
+        .filter(|one| one["interpolated"] == true)
+        .count();
+    assert_eq!(between, 34);
+    // Each is what `estimate` says of it, within what a line between its neighbours can tell.
+    for (at, one) in made
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one["interpolated"] == true)
+    {
+        let grid = ((at + 1) * 1024).to_string();
+        let run = folder.run(&[
+            "estimate", "steps.cu", "--grid", &grid, "--block", "256", "--format", "json",
+        ]);
+        let cycles = run.json()["results"][0]["estimates"]["auto"]["cycles"]
+            .as_f64()
+            .expect("cycles");
+        let error = one["time_ms"].as_f64().unwrap() / (cycles / 1410.0 / 1000.0) - 1.0;
+        assert!(error.abs() < 0.1, "{grid} blocks: {error}");
+        if at > 12 {
+            break;
+        }
+    }
+}
+
+#[test]
+fn options_are_read_once() {
+    let folder = Folder::with(
+        "options.cu",
+        r#"__global__ void fill(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }
+int main(int argc, char **argv) {
+    int opt, blocks = 1;
+    while ((opt = getopt(argc, argv, "n:")) != -1) {
+        switch (opt) {
+            case 'n': blocks = atoi(optarg); break;
+            default: exit(1);
+        }
+    }
+    float *x;
+    cudaMalloc(&x, 1 << 20);
+    fill<<<blocks, 256>>>(x);
+}
+"#,
+    );
+    let program = account(&folder, &["--run", "-n 77"]);
+    assert_eq!(
+        program["kernels"][0]["made"][0]["grid"],
+        serde_json::json!([77, 1, 1])
+    );
+}
+
+#[test]
+fn a_program_that_is_cut_has_no_total() {
+    let launches = "fill<<<1, 256>>>(x);\n".repeat(40);
+    let calls: Vec<String> = (0..200).map(|at| format!("step{at}(x);\n")).collect();
+    let calls = calls.concat();
+    let steps: Vec<String> = (0..200)
+        .map(|at| format!("void step{at}(float *x) {{\n{launches}}}\n"))
+        .collect();
+    let steps = steps.concat();
+    let text = format!(
+        "__global__ void fill(float *x) {{ x[threadIdx.x] = 1.0f; }}\n{steps}\
+         int main() {{ float *x; cudaMalloc(&x, 1024);\n{calls}{calls}{calls}}}\n"
+    );
+    let program = account(&Folder::with("many.cu", text), &[]);
+    assert_eq!(
+        program["notes"].as_array().map(Vec::len),
+        Some(1),
+        "{}",
+        program["totals"]
+    );
+    let totals = &program["totals"];
+    assert_eq!(
+        (&totals["gpu_ms"], &totals["certainty"]),
+        (&Value::Null, &"open".into())
+    );
+    assert_eq!(totals["launches"]["number"], Value::Null);
+    assert!(
+        totals["launches"]["at_least"].as_u64() > Some(100),
+        "{totals}"
+    );
 }
