@@ -12,19 +12,10 @@ use warplens_symbolic::{Id, Symbol, SymbolKind};
 
 use crate::executor::Executor;
 use crate::facts::Space;
-use crate::value::{ArrayId, Kind, Value};
+use crate::value::{ArrayId, Kind, Stored, Value};
 
 /// Stores into one array that are kept.
 const MOST_STORES: usize = 256;
-
-/// A store.
-#[derive(Debug, Clone)]
-pub(crate) struct Stored {
-    offset: Id,
-    size: u64,
-    value: Value,
-    context: usize,
-}
 
 impl Executor<'_> {
     /// A store into a thread's own array.

@@ -14,10 +14,7 @@ use crate::facts::{
 };
 use crate::flow::{Draft, compute};
 use crate::issued;
-use crate::value::{Array, ArrayId, Kind, Place, Value, is_memory, space_of};
-
-/// Bytes at a multiple of which arrays and what pointers lead to begin.
-pub(crate) const ALIGNMENT: i64 = 256;
+use crate::value::{ALIGNMENT, Array, ArrayId, Kind, Place, Value, is_memory, space_of};
 
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
@@ -1459,7 +1456,7 @@ impl Executor<'_> {
             if matches!(draft.space, Space::Global | Space::Shared) {
                 draft.site = whole.site;
                 draft.origin = origin;
-                draft.ahead = Some(1);
+                draft.ahead = Some(0);
                 if draft.op == Op::Load {
                     self.copies.issue(number);
                 }

@@ -15,14 +15,13 @@ use crate::context::{Context, Origin as GuardOrigin};
 use crate::copies::Copies;
 use crate::dependence::Graph;
 use crate::draft::{AccessDraft, BarrierDraft, BranchDraft, ControlDraft, From};
-use crate::elements::Stored;
 use crate::env::Env;
 use crate::facts::{
     Assumption, CopiedLine, NotUnderstood, OpClass, Operator, SharedArray, Site, Source,
 };
 use crate::flow::Draft;
 use crate::open::Open;
-use crate::value::{Array, ArrayId, Doubt, Part, PartId, address};
+use crate::value::{Array, ArrayId, Doubt, Part, PartId, Stored, address};
 use crate::why::NoValue;
 
 /// Under which conditions control left a stretch of statements.

@@ -250,7 +250,8 @@ pub struct Access {
     pub constraints: Vec<String>,
     /// One case outside the constraints, where there are some and it differs.
     pub other_case: Option<OtherCase>,
-    /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for, at least 1.
+    /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for; 0 where that is the
+    /// same one.
     pub ahead: Option<u32>,
     /// Depth of loops around it.
     pub loop_depth: u32,

@@ -6,6 +6,9 @@ use warplens_symbolic::Id;
 use crate::facts::{Alias, Space};
 use crate::why::NoValue;
 
+/// Bytes at a multiple of which arrays and what pointers lead to begin.
+pub(crate) const ALIGNMENT: i64 = 256;
+
 /// The value of an integer parameter that neither the launch nor the settings give.
 pub const DEFAULT_ARGUMENT: i64 = 1024;
 
@@ -144,6 +147,18 @@ impl Value {
             doubt: None,
         }
     }
+}
+
+/// A store of an integer into an array of the thread's own.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    /// Bytes into the array.
+    pub(crate) offset: Id,
+    /// Bytes of the element.
+    pub(crate) size: u64,
+    pub(crate) value: Value,
+    /// Where it is executed.
+    pub(crate) context: usize,
 }
 
 /// Something that can be read and written.

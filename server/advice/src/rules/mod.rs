@@ -14,6 +14,10 @@ pub(crate) mod arith {
     pub(crate) mod sincos;
     pub(crate) mod slow_trig_range;
 }
+pub(crate) mod r#async {
+    pub(crate) mod narrow_copy;
+    pub(crate) mod wait_all;
+}
 pub(crate) mod atomic {
     pub(crate) mod hot_address;
     pub(crate) mod in_loop;
@@ -110,6 +114,8 @@ pub(crate) static RULES: &[Rule] = &[
     arith::pow::RULE,
     arith::sincos::RULE,
     arith::slow_trig_range::RULE,
+    r#async::narrow_copy::RULE,
+    r#async::wait_all::RULE,
     atomic::hot_address::RULE,
     atomic::in_loop::RULE,
     call::not_inlined::RULE,

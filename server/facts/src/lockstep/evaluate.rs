@@ -8,8 +8,8 @@ use super::numbers::{LANES, LaneValues, extreme, fitted};
 use super::{Attempt, Machine};
 use crate::access::{cost, lines, shape};
 use crate::draft::RequestKind;
-use crate::evaluate::ALIGNMENT;
 use crate::facts::{Form, Op, Space};
+use crate::value::ALIGNMENT;
 
 /// A request each of whose lanes accesses what its own address says.
 fn lanes_of_their_own(space: Space, op: Op, bytes: u32) -> RequestKind {

@@ -238,7 +238,7 @@ impl<'p> Machine<'p> {
                 };
                 let trip = l1 + to_l2 * (l2 - l1) + to_dram * (dram - l2) + serial - 1.0;
                 // Of a copy that is waited for later, as many iterations pass meanwhile.
-                let ahead = work.input.accesses[*access].ahead.unwrap_or(1);
+                let ahead = work.input.accesses[*access].ahead.unwrap_or(0);
                 trip / together / f64::from(ahead.max(1))
             }
             Kind::Scratchpad(access) if !work.is_without(Factor::Latency) => {

@@ -51,6 +51,13 @@ pub enum Change {
         /// The atomic.
         access: usize,
     },
+    /// Copies past the registers are waited for in a later iteration.
+    CopiesAhead {
+        /// The copies' loads.
+        accesses: Vec<usize>,
+        /// How many iterations later.
+        iterations: u32,
+    },
     /// No barriers on a line.
     WithoutBarriers {
         /// The line.
@@ -170,6 +177,16 @@ impl Change {
                 if let Some(access) = input.accesses.get_mut(*access) {
                     access.passes_per_request = Some(1.0);
                     access.active_lanes_per_request = Some(1.0);
+                }
+            }
+            Change::CopiesAhead {
+                accesses,
+                iterations,
+            } => {
+                for &access in accesses {
+                    if let Some(access) = input.accesses.get_mut(access) {
+                        access.ahead = Some(*iterations);
+                    }
                 }
             }
             Change::WithoutBarriers { line } => reshape::drop_barriers(nodes, *line),

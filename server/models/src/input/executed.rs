@@ -99,7 +99,8 @@ pub struct ExecutedAccess {
     /// Loads: how many of them a warp issues before it waits for the first, on average; 1 where the compiled kernel is
     /// not followed.
     pub together: f64,
-    /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for, at least 1.
+    /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for; 0 where that is the
+    /// same one.
     pub ahead: Option<u32>,
     /// How many of them one instruction does, on average: a wide load several.
     pub merged: f64,
