@@ -6,7 +6,7 @@ use std::path::Path;
 
 use warplens_codegen::Class;
 use warplens_facts::facts::{
-    Access, BranchKind, Certainty, Op, Pattern, Site, Space, Span, Uniformity,
+    Access, BranchKind, Certainty, Op, OpClass, Pattern, Site, Space, Span, Uniformity,
 };
 use warplens_models::{Breakdown, Estimate, ExecutedAccess, ModelId};
 use warplens_syntax::Document;
@@ -302,6 +302,10 @@ fn result(
     let analysis = &placed.analysis;
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
+    let local = facts
+        .accesses
+        .iter()
+        .any(|access| access.space == Space::Local && analysis.input.is_memory(access));
     let launch = facts.launch;
     let grid_formula = analysis.grid_formula();
     let simulated = |model: &ModelId| !model.simulates() || analysis.simulated(*model).is_some();
@@ -368,6 +372,7 @@ fn result(
         accesses: facts
             .accesses
             .iter()
+            .filter(|access| analysis.input.is_memory(access))
             .map(|access| self::access(access, placed, file, &at))
             .chain(
                 analysis
@@ -410,6 +415,9 @@ fn result(
         counts: facts
             .counts
             .iter()
+            .filter(|count| {
+                local || !matches!(count.class, OpClass::LocalLoad | OpClass::LocalStore)
+            })
             .map(|count| {
                 let (expr, value) = match analysis.open_count(count.class) {
                     Some(formula) => (formula, None),

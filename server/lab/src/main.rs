@@ -19,6 +19,7 @@ mod measure;
 mod outputs;
 mod recipes;
 mod sessions;
+mod sound;
 mod speed;
 
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ enum Task {
     Amd(amd::Amd),
     Accuracy(accuracy::Accuracy),
     Sessions(sessions::Sessions),
+    Sound(sound::Sound),
     Speed(speed::Speed),
     Budget(budget::Budget),
 }
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Task::Amd(amd) => amd.run(),
         Task::Accuracy(accuracy) => accuracy.run(),
         Task::Sessions(sessions) => sessions.run(),
+        Task::Sound(sound) => sound.run(),
         Task::Speed(speed) => speed.run(),
         Task::Budget(budget) => budget.run(),
     };

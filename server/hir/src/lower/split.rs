@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::Lowering;
-use warplens_ir::{Expr, ExprKind, Opaque, Storage, VarId};
+use super::constants::constant;
+use warplens_ir::{Expr, ExprKind, Opaque, Stmt, Storage, VarId};
 use warplens_ir::{Function, Site, Type};
 
 /// Structures with more scalars than this stay whole.
@@ -20,6 +23,9 @@ impl Lowering<'_> {
         let Some(fields) = worth_splitting(&ty) else {
             return;
         };
+        if !self.whole.is_empty() && self.whole.contains(&(name.clone(), site)) {
+            return;
+        }
         let storage = match storage {
             Storage::Param(at) => Storage::Param(at),
             Storage::Local => Storage::Local,
@@ -33,6 +39,72 @@ impl Lowering<'_> {
             })
             .collect();
         self.split.insert(id, leaves);
+    }
+
+    /// The split variables that are read or written as what they are not declared as: what their fields hold is not what is read.
+    pub(super) fn reinterpreted(&self, body: &[Stmt]) -> FxHashSet<(String, Site)> {
+        let mut found = FxHashSet::default();
+        if self.split.is_empty() {
+            return found;
+        }
+        let leaves: FxHashMap<VarId, VarId> = (self.split.iter())
+            .flat_map(|(id, leaves)| leaves.iter().map(|(_, leaf)| (*leaf, *id)))
+            .collect();
+        let mut note = |place: &Expr| {
+            let mut at = place;
+            while let ExprKind::Field(base, _) | ExprKind::Cast(_, base) = &at.kind {
+                at = base;
+            }
+            let ExprKind::Var(id) = at.kind else { return };
+            let id = leaves.get(&id).copied().unwrap_or(id);
+            if self.split.contains_key(&id) {
+                let var = &self.vars[id.0 as usize];
+                found.insert((var.name.clone(), var.site));
+            }
+        };
+        let mut look = |expression: &Expr| match &expression.kind {
+            ExprKind::Cast(_, inner) => {
+                let (Type::Pointer(to, _), ExprKind::AddressOf(place)) =
+                    (&expression.ty, &inner.without_casts().kind)
+                else {
+                    return;
+                };
+                // The bits of one scalar are that scalar's, whatever they are called.
+                let alone = matches!(&place.kind, ExprKind::Var(id) if leaves.contains_key(id));
+                if to.size() > 0 && **to != place.ty && !(alone && to.size() == place.ty.size()) {
+                    note(place);
+                }
+            }
+            // `(&v.x)[1]`, `&v.x + 1`.
+            ExprKind::Index(base, index) => {
+                if let ExprKind::AddressOf(place) = &base.kind
+                    && constant(index) != Some(0)
+                {
+                    note(place);
+                }
+            }
+            // `v += w` of vectors changes it as a whole.
+            ExprKind::Assign(Some(_), target, _) | ExprKind::Step(_, _, target) => {
+                if let ExprKind::Var(id) = target.kind
+                    && self.split.contains_key(&id)
+                {
+                    note(target);
+                }
+            }
+            ExprKind::Binary(_, a, b) => {
+                for side in [a, b] {
+                    if let ExprKind::AddressOf(place) = &side.kind {
+                        note(place);
+                    }
+                }
+            }
+            _ => {}
+        };
+        warplens_ir::walk::expressions(body, &mut look);
+        for routine in &self.routines {
+            warplens_ir::walk::expressions(&routine.body, &mut look);
+        }
+        found
     }
 
     /// The variable behind a field of a split variable.
@@ -202,7 +274,7 @@ impl Lowering<'_> {
     }
 
     /// A split variable as a whole, by its fields, for what keeps it whole.
-    fn gathered(&self, value: Expr) -> Expr {
+    pub(super) fn gathered(&self, value: Expr) -> Expr {
         if !matches!(value.ty, Type::Struct(_) | Type::Vector(..)) {
             return value;
         }

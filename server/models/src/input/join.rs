@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use warplens_codegen::CompiledKernel;
-use warplens_facts::facts::{Launch, SourceFacts};
+use warplens_facts::facts::{Access, Launch, SourceFacts, Space};
 use warplens_machine::{Occupancy, Profile, occupancy};
 
 use super::dynamic::{DynamicCounts, WarpInstructions};
@@ -89,6 +89,11 @@ impl ModelInput {
         self.accesses
             .iter()
             .filter(|access| access.source.is_none())
+    }
+
+    /// True for an access that goes to memory: an array of the thread's own may lie in registers.
+    pub fn is_memory(&self, access: &Access) -> bool {
+        access.space != Space::Local || !self.compiled.keeps_in_registers(&access.array)
     }
 
     /// Warps of the launch.
