@@ -241,7 +241,7 @@ impl Given {
             };
             // Launch bounds bound a block, they never set one.
             let block = match kernel.max_threads {
-                Some(most) if most >= 32 && most < 256 && numbers_warps(kernel) => {
+                Some(most) if (32..256).contains(&most) && numbers_warps(kernel) => {
                     [32, most / 32, 1]
                 }
                 Some(most) if most > 0 && most < 256 => [most, 1, 1],

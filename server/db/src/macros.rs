@@ -125,11 +125,13 @@ fn dispatch_over_types(macros: &mut Macros) {
         ("ALL_TYPES_AND_COMPLEX", 0, [ALL, &[]]),
     ];
     for (name, given, types) in all {
-        let given: String = (0..given).map(|at| format!("T{at}, ")).collect();
+        let given: Vec<String> = (0..given).map(|at| format!("T{at}, ")).collect();
+        let given = given.concat();
         let cases = types.into_iter().flatten();
-        let cases: String = cases
+        let cases: Vec<String> = cases
             .map(|ty| format!("{{ using scalar_t = {ty}; __VA_ARGS__(); }} "))
             .collect();
+        let cases = cases.concat();
         let head = format!("AT_DISPATCH_{name}({given}TYPE, NAME, ...)");
         macros.define(&head, &format!("{{ {cases}}}"));
     }

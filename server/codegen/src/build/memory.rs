@@ -258,10 +258,6 @@ impl Builder<'_> {
                 if self.graph.ty(v).words() == want.words() {
                     return self.unary(Op::Bits, want, v);
                 }
-                // A coordinate of OpenCL is kept in a register however wide the variable is.
-                if matches!((self.graph.ty(v), want), (Ty::I32, Ty::I64)) {
-                    return v;
-                }
             } else {
                 return v;
             }
