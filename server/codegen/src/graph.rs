@@ -122,6 +122,10 @@ pub(crate) enum Op {
     Load(Space, u8, i64, u32),
     /// A part of what a wide load brings.
     Piece(u8),
+    /// A part of a register or of a pair of registers, which instructions read in place.
+    Part(u8),
+    /// Neighbouring parts as one value, the lowest first.
+    Join,
     Store(Space, u8, i64),
     Atomic(Space, Update),
     /// A function of the mathematical library: an index into the recipes.
@@ -284,6 +288,11 @@ impl Graph {
             Op::Float(bits) => Some(f64::from_bits(bits)).filter(|value| !value.is_nan()),
             _ => None,
         }
+    }
+
+    /// True for two halves that one instruction makes.
+    pub fn is_pair(&self, parts: &Args) -> bool {
+        matches!(parts[..], [first, second] if self.pairs.get(&second) == Some(&first))
     }
 
     pub fn block(&self, b: B) -> &Block {

@@ -17,8 +17,9 @@ mod registers;
 mod select;
 mod target;
 mod thresholds;
+mod work;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use frequency::Share;
 use rustc_hash::FxHashSet;
@@ -29,6 +30,7 @@ pub use executed::Code;
 pub use frequency::{Executions, Frequency, WarpsAtControl};
 pub use recipes::library;
 pub use target::Target;
+pub use work::Work;
 
 /// The part of a compiler that makes machine code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -88,8 +90,8 @@ pub struct CompiledKernel {
     pub shared_bytes: Option<u64>,
     /// Bytes of local memory of a thread: arrays that are subscripted with what the compiler does not know.
     pub local_bytes: u64,
-    /// The arrays that lie there, by name.
-    pub local_arrays: BTreeSet<String>,
+    /// The names of these arrays.
+    pub in_memory: Vec<String>,
     /// Bytes that did not find a register.
     pub spill_bytes: u64,
     /// Instructions by class.
@@ -101,12 +103,24 @@ pub struct CompiledKernel {
     frequencies: Vec<Share>,
     /// False where the kernel is too big to be followed to its end.
     pub complete: bool,
+    /// The kinds of work that the kernel had before what has no effect was taken away.
+    pub built: Vec<Work>,
+    /// Where instructions that stay take a value that nothing gives: an uninitialised variable of the source, or a value that
+    /// was lost on the way.
+    pub unwritten: Vec<Site>,
 }
 
 impl CompiledKernel {
     /// All instructions.
     pub fn total(&self) -> u64 {
         self.instructions.values().sum()
+    }
+
+    /// True for an array of the thread's own that is known to lie in registers: no access of it goes to memory.
+    pub fn keeps_in_registers(&self, array: &str) -> bool {
+        let none = self.local_bytes == 0;
+        let others = !self.in_memory.is_empty() && !self.in_memory.iter().any(|of| of == array);
+        self.complete && (none || others)
     }
 }
 
@@ -151,6 +165,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
+    let work = work::of(&graph);
     passes::optimise(&mut graph, options.backend);
     let code = select::select(&graph, kernel, *options);
     let allocation = match options.backend {
@@ -166,6 +181,8 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         registers: allocation.registers.max(fewest),
         spill_bytes: allocation.words_spilled() * 4,
         complete,
+        built: work,
+        unwritten: work::unwritten(&graph),
         ..CompiledKernel::default()
     };
     if options.backend == Backend::Amdgpu {
@@ -176,10 +193,10 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         compiled.shared_bytes = complete.then(|| amd::lds_bytes(&graph, kernel));
     }
     for var in &in_memory {
-        let var = kernel.var(*var);
-        compiled.local_bytes += var.ty.size().next_multiple_of(4);
-        compiled.local_arrays.insert(var.name.clone());
+        compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
+        compiled.in_memory.push(kernel.var(*var).name.clone());
     }
+    compiled.in_memory.sort_unstable();
     for (instruction, copies) in code.all(&graph) {
         let count = instruction.count * copies;
         *compiled.instructions.entry(instruction.class).or_default() += u64::from(count);

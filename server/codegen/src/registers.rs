@@ -520,7 +520,7 @@ fn cost(graph: &Graph, v: V, most: u32) -> Option<u32> {
         return Some(0);
     }
     let mut all = match inst.op {
-        Op::Base(_) | Op::Truncate | Op::Extend(_) | Op::Bits => 0,
+        Op::Base(_) | Op::Truncate | Op::Extend(_) | Op::Bits | Op::Part(_) => 0,
         Op::Builtin(_)
         | Op::Add
         | Op::Sub

@@ -306,7 +306,13 @@ impl Selector<'_> {
                     Op::Load(..) if self.is_fixed_constant(v) => {
                         self.fused[v.0 as usize] = true;
                     }
-                    Op::Truncate | Op::Piece(_) | Op::Bits => self.fused[v.0 as usize] = true,
+                    Op::Truncate | Op::Piece(_) | Op::Part(_) | Op::Bits => {
+                        self.fused[v.0 as usize] = true;
+                    }
+                    // Registers side by side are a pair, halves that one instruction made are in one register.
+                    Op::Join if inst.ty.words() == 2 || graph.is_pair(&inst.args) => {
+                        self.fused[v.0 as usize] = true;
+                    }
                     Op::Base(_) => self.fused[v.0 as usize] = true,
                     Op::And | Op::Or | Op::Not | Op::Xor if inst.ty == Ty::Pred => {
                         self.fused[v.0 as usize] = true;
@@ -625,6 +631,8 @@ impl Selector<'_> {
                 self.also(v, Class::Stl, given.div_ceil(2));
                 self.emit(v, Class::Other, 4);
             }
+            // Bytes and halves are put into one register, two at a time.
+            Op::Join => self.emit(v, Class::Other, (inst.args.len() as u32).saturating_sub(1)),
             Op::Fence | Op::Other => self.emit(v, Class::Other, 1),
             Op::Phi => {
                 let constants = inst
@@ -644,6 +652,7 @@ impl Selector<'_> {
             | Op::Builtin(_)
             | Op::Base(_)
             | Op::Piece(_)
+            | Op::Part(_)
             | Op::Truncate
             | Op::Bits => {}
         }

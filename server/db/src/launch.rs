@@ -9,7 +9,7 @@ use warplens_facts::facts::{Launch, Source};
 use warplens_facts::{Cover, DEFAULT_ARGUMENT};
 use warplens_hir::Item;
 use warplens_host::{Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind};
-use warplens_ir::{Kernel, Type};
+use warplens_ir::{Builtin, ExprKind, Kernel, Stmt, StmtKind, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
 
@@ -265,11 +265,15 @@ impl Given {
         let (block, block_source) = self.block.unwrap_or_else(|| {
             let block = match kernel.axes {
                 [_, _, true] => [8, 8, 4],
+                [_, true, false] if numbers_warps(kernel) => [32, 8, 1],
                 [_, true, false] => [16, 16, 1],
                 _ => [256, 1, 1],
             };
             // Launch bounds bound a block, they never set one.
             let block = match kernel.max_threads {
+                Some(most) if (32..256).contains(&most) && numbers_warps(kernel) => {
+                    [32, most / 32, 1]
+                }
                 Some(most) if most > 0 && most < 256 => [most, 1, 1],
                 _ => block,
             };
@@ -648,4 +652,21 @@ fn directive_values(values: &[(String, String)]) -> LaunchValues {
         }
     }
     found
+}
+
+/// True where a kernel takes `threadIdx.y` for the number of a warp and `threadIdx.x` for a lane, by the names it gives them.
+fn numbers_warps(kernel: &Kernel) -> bool {
+    let mut numbers = |statement: &Stmt| {
+        let StmtKind::Declare(id, Some(value)) = &statement.kind else {
+            return false;
+        };
+        let name = kernel.var(*id).name.to_ascii_lowercase();
+        match value.without_casts().kind {
+            ExprKind::Builtin(Builtin::ThreadIdx(1)) => name.contains("warp"),
+            ExprKind::Builtin(Builtin::ThreadIdx(0)) => name.contains("lane"),
+            _ => false,
+        }
+    };
+    kernel.axes == [true, true, false]
+        && warplens_ir::walk::any_statement(&kernel.body, &mut numbers)
 }

@@ -86,12 +86,55 @@ pub(crate) fn predefined(language: Language, profile: &Profile) -> Macros {
             ),
         ]);
     }
+    if language != Language::OpenCl {
+        dispatch_over_types(&mut macros);
+    }
     if language == Language::Cuda {
         // The device pass is what costs; AMD targets of CUDA sources are read as for the default capability.
         let (major, minor) = profile.compute_capability.unwrap_or((8, 0));
         macros.define("__CUDA_ARCH__", &format!("{}", major * 100 + minor * 10));
     }
     macros
+}
+
+/// What `PyTorch`'s extensions launch their kernels through (ATen/Dispatch.h): a lambda for each type of an element, under
+/// `scalar_t`. A file or header that defines one of them says otherwise.
+fn dispatch_over_types(macros: &mut Macros) {
+    const FLOATING: &[&str] = &["float", "double"];
+    const INTEGRAL: &[&str] = &["int", "int64_t", "uint8_t", "int8_t", "int16_t"];
+    const ALL: &[&str] = &[
+        "float", "double", "int", "int64_t", "uint8_t", "int8_t", "int16_t",
+    ];
+    const HALF: &[&str] = &["__half"];
+    // The name, types that are parameters of the macro, the types.
+    let all: [(&str, usize, [&[&str]; 2]); 15] = [
+        ("FLOATING_TYPES", 0, [FLOATING, &[]]),
+        ("FLOATING_TYPES_AND_HALF", 0, [FLOATING, HALF]),
+        ("FLOATING_TYPES_AND", 1, [FLOATING, HALF]),
+        ("FLOATING_TYPES_AND2", 2, [FLOATING, HALF]),
+        ("FLOATING_TYPES_AND3", 3, [FLOATING, HALF]),
+        ("REDUCED_FLOATING_TYPES", 0, [HALF, &[]]),
+        ("INTEGRAL_TYPES", 0, [INTEGRAL, &[]]),
+        ("INTEGRAL_TYPES_AND", 1, [INTEGRAL, &[]]),
+        ("ALL_TYPES", 0, [ALL, &[]]),
+        ("ALL_TYPES_AND_HALF", 0, [ALL, HALF]),
+        ("ALL_TYPES_AND", 1, [ALL, HALF]),
+        ("ALL_TYPES_AND2", 2, [ALL, HALF]),
+        ("ALL_TYPES_AND3", 3, [ALL, HALF]),
+        ("FLOATING_AND_COMPLEX_TYPES", 0, [FLOATING, &[]]),
+        ("ALL_TYPES_AND_COMPLEX", 0, [ALL, &[]]),
+    ];
+    for (name, given, types) in all {
+        let given: Vec<String> = (0..given).map(|at| format!("T{at}, ")).collect();
+        let given = given.concat();
+        let cases = types.into_iter().flatten();
+        let cases: Vec<String> = cases
+            .map(|ty| format!("{{ using scalar_t = {ty}; __VA_ARGS__(); }} "))
+            .collect();
+        let cases = cases.concat();
+        let head = format!("AT_DISPATCH_{name}({given}TYPE, NAME, ...)");
+        macros.define(&head, &format!("{{ {cases}}}"));
+    }
 }
 
 /// Names that are certainly not defined: of other compilers, hosts and languages.

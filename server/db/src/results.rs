@@ -302,6 +302,10 @@ fn result(
     let analysis = &placed.analysis;
     let facts = &analysis.facts;
     let at = |span| position(document, placed.place(span).start);
+    let local = facts
+        .accesses
+        .iter()
+        .any(|access| access.space == Space::Local && analysis.input.is_memory(access));
     let launch = facts.launch;
     let grid_formula = analysis.grid_formula();
     let simulated = |model: &ModelId| !model.simulates() || analysis.simulated(*model).is_some();
@@ -368,7 +372,7 @@ fn result(
         accesses: facts
             .accesses
             .iter()
-            .filter(|access| !analysis.input.is_in_registers(access))
+            .filter(|access| analysis.input.is_memory(access))
             .map(|access| self::access(access, placed, file, &at))
             .chain(
                 analysis
@@ -411,7 +415,9 @@ fn result(
         counts: facts
             .counts
             .iter()
-            .filter(|count| !is_all_in_registers(count.class, analysis))
+            .filter(|count| {
+                local || !matches!(count.class, OpClass::LocalLoad | OpClass::LocalStore)
+            })
             .map(|count| {
                 let (expr, value) = match analysis.open_count(count.class) {
                     Some(formula) => (formula, None),
@@ -524,19 +530,6 @@ fn access(
             ideal: other.ideal,
         }),
     }
-}
-
-/// True for accesses to the thread's own memory where the compiled kernel makes none.
-fn is_all_in_registers(class: OpClass, analysis: &crate::KernelAnalysis) -> bool {
-    let op = match class {
-        OpClass::LocalLoad => Op::Load,
-        OpClass::LocalStore => Op::Store,
-        _ => return false,
-    };
-    let mut own = analysis.facts.accesses.iter();
-    own.all(|access| {
-        access.op != op || analysis.input.is_in_registers(access) || access.space != Space::Local
-    })
 }
 
 /// An access that only the compiled kernel has.

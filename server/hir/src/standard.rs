@@ -28,7 +28,71 @@ struct integer_sequence {
     using value_type = T;
     static constexpr unsigned long size() { return sizeof...(I); }
 };
+template <unsigned long S, unsigned long A> struct aligned_storage {
+    struct alignas(A) type { unsigned char data[S]; };
+};
 template <unsigned long... I> using index_sequence = integer_sequence<unsigned long, I...>;
+}
+namespace at {
+using Half = __half;
+using BFloat16 = __nv_bfloat16;
+template <class T> struct OpMathType { using type = T; };
+template <> struct OpMathType<__half> { using type = float; };
+template <class T> using opmath_type = typename OpMathType<T>::type;
+template <class T, bool C> struct AccumulateType { using type = T; };
+template <bool C> struct AccumulateType<__half, C> { using type = float; };
+template <class T, bool C> using acc_type = typename AccumulateType<T, C>::type;
+template <class T, int N, class I> struct TensorAccessor;
+template <class T, class I> struct TensorAccessor<T, 1, I> {
+    T *data_; I size0;
+    T &operator[](I i) const { return data_[i]; }
+    I size(int d) const { return size0; }
+    I stride(int d) const { return 1; }
+    T *data() const { return data_; }
+};
+template <class T, class I> struct TensorAccessor<T, 2, I> {
+    T *data_; I size0; I size1; I stride0;
+    TensorAccessor<T, 1, I> operator[](I i) const { return TensorAccessor<T, 1, I>{data_ + i * stride0, size1}; }
+    I size(int d) const { return d == 0 ? size0 : size1; }
+    I stride(int d) const { return d == 0 ? stride0 : 1; }
+    T *data() const { return data_; }
+};
+template <class T, class I> struct TensorAccessor<T, 3, I> {
+    T *data_; I size0; I size1; I size2; I stride0; I stride1;
+    TensorAccessor<T, 2, I> operator[](I i) const { return TensorAccessor<T, 2, I>{data_ + i * stride0, size1, size2, stride1}; }
+    I size(int d) const { return d == 0 ? size0 : d == 1 ? size1 : size2; }
+    I stride(int d) const { return d == 0 ? stride0 : d == 1 ? stride1 : 1; }
+    T *data() const { return data_; }
+};
+template <class T, class I> struct TensorAccessor<T, 4, I> {
+    T *data_; I size0; I size1; I size2; I size3; I stride0; I stride1; I stride2;
+    TensorAccessor<T, 3, I> operator[](I i) const { return TensorAccessor<T, 3, I>{data_ + i * stride0, size1, size2, size3, stride1, stride2}; }
+    I size(int d) const { return d == 0 ? size0 : d == 1 ? size1 : d == 2 ? size2 : size3; }
+    I stride(int d) const { return d == 0 ? stride0 : d == 1 ? stride1 : d == 2 ? stride2 : 1; }
+    T *data() const { return data_; }
+};
+template <class T, class I> struct TensorAccessor<T, 5, I> {
+    T *data_; I size0; I size1; I size2; I size3; I size4; I stride0; I stride1; I stride2; I stride3;
+    TensorAccessor<T, 4, I> operator[](I i) const { return TensorAccessor<T, 4, I>{data_ + i * stride0, size1, size2, size3, size4, stride1, stride2, stride3}; }
+    I size(int d) const { return d == 0 ? size0 : d == 1 ? size1 : d == 2 ? size2 : d == 3 ? size3 : size4; }
+    I stride(int d) const { return d == 0 ? stride0 : d == 1 ? stride1 : d == 2 ? stride2 : d == 3 ? stride3 : 1; }
+    T *data() const { return data_; }
+};
+template <class T, class I> struct TensorAccessor<T, 6, I> {
+    T *data_; I size0; I size1; I size2; I size3; I size4; I size5; I stride0; I stride1; I stride2; I stride3; I stride4;
+    TensorAccessor<T, 5, I> operator[](I i) const { return TensorAccessor<T, 5, I>{data_ + i * stride0, size1, size2, size3, size4, size5, stride1, stride2, stride3, stride4}; }
+    I size(int d) const { return d == 0 ? size0 : d == 1 ? size1 : d == 2 ? size2 : d == 3 ? size3 : d == 4 ? size4 : size5; }
+    I stride(int d) const { return d == 0 ? stride0 : d == 1 ? stride1 : d == 2 ? stride2 : d == 3 ? stride3 : d == 4 ? stride4 : 1; }
+    T *data() const { return data_; }
+};
+template <class T, class I> struct TensorInfo { T *data; I sizes[25]; I strides[25]; int dims; };
+template <class T, class I, int D> struct IndexToOffset {
+    static I get(I linear, const TensorInfo<T, I> &info) { return linear; }
+};
+template <class T, int N, class... P> using PackedTensorAccessor32 = TensorAccessor<T, N, int>;
+template <class T, int N, class... P> using PackedTensorAccessor64 = TensorAccessor<T, N, long>;
+template <class T, int N, class... P> using PackedTensorAccessor = TensorAccessor<T, N, long>;
+template <class T, int N, class... P> using GenericPackedTensorAccessor = TensorAccessor<T, N, long>;
 }
 ";
 

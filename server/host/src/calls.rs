@@ -132,8 +132,15 @@ impl Host<'_> {
         if function.kind() == Kind::FieldExpression {
             return self.member_call(node, function, &named, &arguments, source);
         }
-        if function.kind() == Kind::LambdaExpression || function.kind() == Kind::CallExpression {
-            if let Value::Lambda(lambda) = self.eval(function, source) {
+        // `([&] { … })()`.
+        let mut called = function;
+        while called.kind() == Kind::ParenthesizedExpression
+            && let Some(inner) = called.named_child(0)
+        {
+            called = inner;
+        }
+        if called.kind() == Kind::LambdaExpression || called.kind() == Kind::CallExpression {
+            if let Value::Lambda(lambda) = self.eval(called, source) {
                 return self
                     .call_lambda(&lambda.0, Some(&arguments))
                     .unwrap_or(Value::Unknown);

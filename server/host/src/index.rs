@@ -13,6 +13,7 @@ use warplens_hir::{Item, ItemKind};
 pub const WORDS: &[&str] = &[
     // CUDA C++ and HIP.
     "<<<",
+    "<< <",
     // cudaLaunchKernel, cuLaunchKernel, hipLaunchKernelGGL, hipModuleLaunchKernel and their like.
     "LaunchKernel",
     "LaunchCooperativeKernel",

@@ -675,14 +675,24 @@ pub fn converted(name: &str) -> Option<Type> {
     }
     let target = match name.split_once("_as_") {
         Some((_, target)) => target,
-        None => name.split_once('2')?.1,
+        None => {
+            let name = name.split('_').next().unwrap_or(name);
+            let mut ends = name.as_bytes().windows(2);
+            // `half22float2`: the `2` that a name follows.
+            let at = ends.rposition(|pair| pair[0] == b'2' && pair[1].is_ascii_alphabetic());
+            at.map_or_else(
+                || name.split_once('2').map(|(_, to)| to),
+                |at| name.get(at + 1..),
+            )?
+        }
     };
     let target = target.split('_').next().unwrap_or(target);
     match target {
         "ll" | "longlong" => Some(Type::LONG),
         "ull" | "ulonglong" => Some(Type::SIZE),
         "loint" | "hiint" => Some(Type::INT),
-        "bfloat16" | "bfloat162" => Type::named("__nv_bfloat16", false),
+        "bfloat16" => Type::named("__nv_bfloat16", false),
+        "bfloat162" | "highlow" => Type::named("half2", false),
         target => Type::named(target, false),
     }
 }
@@ -758,6 +768,19 @@ mod tests {
             ("__float2int_rn", Type::INT),
             ("__double2float_rd", Type::FLOAT),
             ("__float_as_uint", Type::UINT),
+            (
+                "__half22float2",
+                Type::named("float2", false).expect("built in"),
+            ),
+            (
+                "__float22half2_rn",
+                Type::named("half2", false).expect("built in"),
+            ),
+            (
+                "__bfloat1622float2",
+                Type::named("float2", false).expect("built in"),
+            ),
+            ("__high2float", Type::FLOAT),
         ] {
             assert_eq!(converted(name), Some(ty), "{name}");
         }

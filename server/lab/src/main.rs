@@ -20,6 +20,7 @@ mod outputs;
 mod programs;
 mod recipes;
 mod sessions;
+mod sound;
 mod speed;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ enum Task {
     Amd(amd::Amd),
     Accuracy(accuracy::Accuracy),
     Sessions(sessions::Sessions),
+    Sound(sound::Sound),
     Speed(speed::Speed),
     Budget(budget::Budget),
 }
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Task::Amd(amd) => amd.run(),
         Task::Accuracy(accuracy) => accuracy.run(),
         Task::Sessions(sessions) => sessions.run(),
+        Task::Sound(sound) => sound.run(),
         Task::Speed(speed) => speed.run(),
         Task::Budget(budget) => budget.run(),
     };

@@ -63,9 +63,31 @@ pub(crate) fn blank_lambda_spaces(text: &mut String, language: Language) {
     }
 }
 
+/// A launch's brackets that a formatter took apart, `k<< <grid, block>> >(…)`, as the grammar knows them: `k<<< grid, block>>> (…)`.
+pub(crate) fn join_launch_brackets(text: &mut String, language: Language) {
+    /// How far the brackets of a launch may be from each other.
+    const REACH: usize = 4096;
+    if language == Language::OpenCl {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    for open in memmem::find_iter(bytes, b"<< <") {
+        let reach = &bytes[open + 4..bytes.len().min(open + 4 + REACH)];
+        let end = memchr::memchr2(b';', b'{', reach).unwrap_or(reach.len());
+        if let Some(close) = memmem::rfind(&reach[..end], b">> >") {
+            found.extend([(open, "<<< "), (open + 4 + close, ">>> ")]);
+        }
+    }
+    for (at, brackets) in found {
+        text.replace_range(at..at + 4, brackets);
+    }
+}
+
 /// Blanks `text`, the buffer's own, in place.
 pub(crate) fn blank(text: &mut String, language: Language) {
     blank_lambda_spaces(text, language);
+    join_launch_brackets(text, language);
     let table: &WordTable = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,
@@ -153,6 +175,21 @@ fn closing_parenthesis(bytes: &[u8], mut at: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn brackets_of_a_launch_that_were_taken_apart_are_joined() {
+        for (text, expected) in [
+            (
+                "k<2> << <g, dim3(a >> 1)>> >(p); a << <b;",
+                "k<2> <<< g, dim3(a >> 1)>>> (p); a << <b;",
+            ),
+            ("vector<vector<A<int>> > x;", "vector<vector<A<int>> > x;"),
+        ] {
+            let mut joined = text.to_owned();
+            join_launch_brackets(&mut joined, Language::Cuda);
+            assert_eq!(joined, expected);
+        }
+    }
 
     #[test]
     fn words_become_spaces_of_the_same_length() {

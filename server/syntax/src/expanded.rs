@@ -78,6 +78,7 @@ impl Expanded {
         previous: Option<&Expanded>,
     ) -> Expanded {
         blanking::blank_lambda_spaces(&mut done.text, language);
+        blanking::join_launch_brackets(&mut done.text, language);
         let old = previous.filter(|previous| previous.language == language);
         let earlier = old.map(|old| EarlierMend {
             text: &old.text,

@@ -278,7 +278,8 @@ impl Maker<'_> {
     fn is_name(&self, v: V) -> bool {
         let inst = self.graph.inst(v);
         match inst.op {
-            Op::Truncate | Op::Bits => true,
+            Op::Truncate | Op::Bits | Op::Part(_) => true,
+            Op::Join => inst.ty.words() == 2,
             Op::Neg | Op::Abs => inst.ty.is_float(),
             // Sign bits are made with the address.
             Op::Extend(_) => self.addresses[v.0 as usize],

@@ -83,7 +83,14 @@ impl Files {
             }
             Op::Phi => varies() || parted,
             // No floating point in the scalar unit; the bits of one may be looked at.
-            Op::Bits | Op::Truncate | Op::Piece(_) | Op::Select | Op::Neg | Op::Abs => varies(),
+            Op::Bits
+            | Op::Truncate
+            | Op::Piece(_)
+            | Op::Part(_)
+            | Op::Join
+            | Op::Select
+            | Op::Neg
+            | Op::Abs => varies(),
             Op::FromInt(_) | Op::ToInt(_) | Op::Resize | Op::Math(_) | Op::Fma => true,
             Op::Compare(..) => varies() || inst.args.iter().any(|arg| graph.ty(*arg).is_float()),
             _ => varies() || inst.ty.is_float(),

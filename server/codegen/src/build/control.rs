@@ -3,7 +3,7 @@
 use warplens_ir::{Control, Expr, Stmt, StmtKind, Storage, Type};
 
 use super::place::Place;
-use super::{Builder, Value, scalars};
+use super::{Builder, Value};
 use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Op, Ty};
 
@@ -101,10 +101,8 @@ impl Builder<'_> {
         let ty = &kernel.var(id).ty;
         let Some(init) = init else {
             if self.is_values(id) {
-                // What it held in the iteration before is gone.
-                for (at, _) in scalars(ty) {
-                    self.env.remove(&(id, at));
-                }
+                // What it held in the iteration before is gone. It holds nothing yet: what only some ways give it is kept where
+                // they meet.
                 self.nothing_yet(id);
             }
             return;

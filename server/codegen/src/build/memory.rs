@@ -4,6 +4,7 @@ use smallvec::{SmallVec, smallvec};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Storage, Type, VarId};
 
 use super::place::Place;
+use super::views::Cell;
 use super::{Args, Builder, Value, is_scalar, machine, scalars};
 use crate::graph::{Op, Space, Ty, V};
 
@@ -68,6 +69,14 @@ impl Builder<'_> {
             },
             ExprKind::Cast(_, inner) => self.place(inner),
             ExprKind::List(parts) if parts.len() == 1 => self.place(&parts[0]),
+            // What must be executed before the place is there.
+            ExprKind::List(parts)
+                if let [first, place] = &parts[..]
+                    && matches!(first.kind, ExprKind::Inline(_, None)) =>
+            {
+                self.value(first);
+                self.place(place)
+            }
             ExprKind::Inline(..) if matches!(expression.ty, Type::Pointer(..)) => {
                 self.pointed_at(expression)
             }
@@ -221,8 +230,25 @@ impl Builder<'_> {
 
     /// A scalar of a variable.
     pub(super) fn part(&mut self, id: VarId, offset: u32, ty: &Type) -> V {
+        match self.cell(id, offset, ty) {
+            Cell::Same => self.held_part(id, offset, ty),
+            Cell::Within(start, cell) => {
+                let whole = self.held_part(id, start, cell);
+                self.piece(whole, cell.size() as u32, offset - start, ty)
+            }
+            Cell::Across => {
+                let cells = self.cells(id, offset, ty.size() as u32);
+                let parts = cells.iter().map(|(at, cell)| self.held_part(id, *at, cell));
+                let parts: Value = parts.collect();
+                self.joined(&parts, machine(ty))
+            }
+        }
+    }
+
+    /// A scalar of the variable's own layout.
+    fn held_part(&mut self, id: VarId, offset: u32, ty: &Type) -> V {
         if let Some(&v) = self.env.get(&(id, offset)) {
-            // A union's other member.
+            // Read as another type than it was written.
             let want = machine(ty);
             // An address of shared memory is a word.
             if matches!(ty, Type::Pointer(..)) && self.root(v).is_some() {
@@ -245,16 +271,46 @@ impl Builder<'_> {
         self.undefined(ty)
     }
 
+    /// Puts a scalar into a variable: as one of its own layout, a part of one, or several.
+    pub(super) fn put(&mut self, id: VarId, offset: u32, ty: &Type, v: V) {
+        match self.cell(id, offset, ty) {
+            Cell::Same => {
+                self.env.insert((id, offset), v);
+            }
+            Cell::Within(start, cell) => {
+                let (whole, size) = (cell.size() as u32, ty.size() as u32);
+                let held = self.held_part(id, start, cell);
+                let mut parts = Value::new();
+                for at in (0..whole).step_by(size as usize) {
+                    parts.push(if start + at == offset {
+                        v
+                    } else {
+                        self.piece(held, whole, at, ty)
+                    });
+                }
+                let joined = self.joined(&parts, machine(cell));
+                self.env.insert((id, start), joined);
+            }
+            Cell::Across => {
+                let size = ty.size() as u32;
+                for (at, cell) in self.cells(id, offset, size) {
+                    let part = self.piece(v, size, at.saturating_sub(offset), cell);
+                    self.env.insert((id, at), part);
+                }
+            }
+        }
+    }
+
     pub(super) fn write(&mut self, place: Place, ty: &Type, value: &Value) {
         match place {
             Place::Own(id, offset) if is_scalar(ty) => {
                 if let Some(&v) = value.first() {
-                    self.env.insert((id, offset), v);
+                    self.put(id, offset, ty, v);
                 }
             }
             Place::Own(id, offset) => {
-                for ((at, _), v) in scalars(ty).into_iter().zip(value) {
-                    self.env.insert((id, offset + at), *v);
+                for ((at, part), v) in scalars(ty).into_iter().zip(value) {
+                    self.put(id, offset + at, part, *v);
                 }
             }
             Place::Picked(pick) => self.write_one_of(pick, ty, value),

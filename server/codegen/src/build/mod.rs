@@ -21,6 +21,7 @@ mod syntactic;
 mod tally;
 mod touched;
 mod versions;
+mod views;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Controls, Kernel, Site, Storage, Type, VarId};
@@ -91,6 +92,8 @@ pub(crate) struct Builder<'k> {
     pub(crate) in_memory: FxHashSet<VarId>,
     /// Those that turned out to: the kernel is built once more.
     pub(crate) demoted: FxHashSet<VarId>,
+    /// Parts that were taken out of a value: of which, and from which byte.
+    pieces: FxHashMap<V, (V, u32)>,
     /// Arrays of which the code chooses an element where it does not know which.
     picked: FxHashSet<VarId>,
     depth: u32,
@@ -148,6 +151,7 @@ impl<'k> Builder<'k> {
             site: kernel.name_site,
             in_memory,
             demoted: FxHashSet::default(),
+            pieces: FxHashMap::default(),
             picked,
             depth: 0,
             applied: 0,
@@ -399,6 +403,13 @@ pub(crate) fn scalars(ty: &Type) -> Scalars<'_> {
             return;
         }
         match ty {
+            Type::Struct(structure) if views::overlaps(structure) => {
+                out.extend(
+                    views::layout(structure)
+                        .into_iter()
+                        .map(|(of, ty)| (at + of, ty)),
+                );
+            }
             Type::Vector(element, lanes) => {
                 for lane in 0..u32::from(*lanes) {
                     add(element, at + lane * element.size() as u32, out);

@@ -39,9 +39,6 @@ impl Builder<'_> {
 
     /// Every element of an array that is declared exists, whatever it holds.
     pub(super) fn nothing_yet(&mut self, id: VarId) {
-        if !self.picked.contains(&id) {
-            return;
-        }
         for (at, ty) in scalars(&self.kernel.var(id).ty) {
             let v = self.undefined(machine(ty));
             self.env.insert((id, at), v);
@@ -70,7 +67,7 @@ impl Builder<'_> {
                 let key = pick.of(element) + at;
                 let held = self.part(pick.id, key, part);
                 let after = self.select(is, *v, held);
-                self.env.insert((pick.id, key), after);
+                self.put(pick.id, key, part, after);
             }
         }
     }

@@ -4,3 +4,4 @@ mod amd;
 mod compilers;
 mod executed;
 mod kernels;
+mod sound;

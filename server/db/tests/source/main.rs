@@ -7,6 +7,7 @@ mod control;
 mod launch_order;
 mod launchers;
 mod members;
+mod modern;
 mod opencl_two;
 mod reading;
 mod runs;

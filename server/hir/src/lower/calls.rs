@@ -509,7 +509,10 @@ impl Lowering<'_> {
             return Ok(found);
         }
         match functions::known(name, self.opencl()) {
-            Some(function) => Ok(known_call(function, name, arguments, site)),
+            Some(function) => {
+                let arguments = arguments.into_iter().map(|value| self.gathered(value));
+                Ok(known_call(function, name, arguments.collect(), site))
+            }
             None => {
                 if let Some(call) = self.unread_arithmetic(name, full, &arguments, site) {
                     return Ok(call);

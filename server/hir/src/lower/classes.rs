@@ -70,9 +70,13 @@ impl Lowering<'_> {
             && let Some(at) = head_text.find("align")
             && let Some(open) = head_text[at..].find('(')
         {
-            let inner = head_text[at + open..].trim_start_matches('(');
-            let digits: String = inner.chars().take_while(char::is_ascii_digit).collect();
-            align = digits.parse().unwrap_or(1);
+            let inner = enclosed(&head_text[at + open..]);
+            align = match self.constant_text(inner) {
+                Some(align) => align,
+                None => self
+                    .type_text(inner)
+                    .map_or(1, |ty| ty.align().cast_signed()),
+            };
         }
         let mut bases = Vec::new();
         let mut fields: Fields = Vec::new();
@@ -178,9 +182,7 @@ impl Lowering<'_> {
             }
             let declared = self.declarator(declarator, base.clone(), space, source);
             if is_static {
-                let value = child
-                    .field(Field::DefaultValue)
-                    .or_else(|| declarator.field(Field::Value));
+                let value = default_value(child, declarator, source);
                 if let Some(value) = value.and_then(|value| self.constant_node(value, source)) {
                     self.bind_constant(&declared.name, value, declared.ty);
                 }
@@ -450,9 +452,7 @@ impl Lowering<'_> {
                         if declared.name != name {
                             continue;
                         }
-                        let value = member
-                            .field(Field::DefaultValue)
-                            .or_else(|| declarator.field(Field::Value))?;
+                        let value = default_value(member, declarator, source)?;
                         let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
                         return Some((constant(&read)?, declared.ty));
                     }
@@ -625,6 +625,34 @@ impl Lowering<'_> {
         self.depth -= 1;
         found
     }
+}
+
+/// What stands in the parentheses that a text begins with.
+pub(super) fn enclosed(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return text.get(1..at).unwrap_or("");
+        }
+    }
+    ""
+}
+
+/// What a member is given where it is declared: `a = 1` of `static constexpr int a = 1, b = 2;`.
+fn default_value<'t>(member: Node<'t>, declarator: Node<'t>, source: Source) -> Option<Node<'t>> {
+    if let Some(value) = declarator.field(Field::Value) {
+        return Some(value);
+    }
+    let mut values = member.fields(Field::DefaultValue);
+    let value = values.find(|value| value.start_byte() >= declarator.end_byte())?;
+    let between = declarator.end_byte()..value.start_byte();
+    let between = source.parsed.text.get(between).unwrap_or("");
+    (!between.contains(',')).then_some(value)
 }
 
 /// An object of a class where only the class matters.

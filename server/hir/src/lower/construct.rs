@@ -51,6 +51,43 @@ pub(super) fn after(mut before: Vec<Stmt>, value: Expr) -> Expr {
     }
 }
 
+/// A place behind what must be executed before it, as [`after`] puts them together: the statements, and the place alone.
+pub(super) fn hoisted(place: Expr) -> (Vec<Stmt>, Expr) {
+    let Expr { kind, ty, site } = place;
+    let whole = |kind| Expr {
+        kind,
+        ty: ty.clone(),
+        site,
+    };
+    match kind {
+        ExprKind::List(mut parts) if is_preceded(&parts) => {
+            let last = parts.pop().expect("two parts");
+            let Some(ExprKind::Inline(mut before, None)) = parts.pop().map(|first| first.kind)
+            else {
+                unreachable!("the first is what comes before");
+            };
+            let (more, last) = hoisted(last);
+            before.extend(more);
+            (before, last)
+        }
+        ExprKind::Field(base, offset) => {
+            let (before, base) = hoisted(*base);
+            (before, whole(ExprKind::Field(Box::new(base), offset)))
+        }
+        ExprKind::Index(base, index) if !matches!(base.ty, Type::Pointer(..)) => {
+            let (before, base) = hoisted(*base);
+            (before, whole(ExprKind::Index(Box::new(base), index)))
+        }
+        kind => (Vec::new(), whole(kind)),
+    }
+}
+
+/// True for statements and the value behind them, and not for the parts of a value.
+pub(super) fn is_preceded(parts: &[Expr]) -> bool {
+    let [first, _] = parts else { return false };
+    matches!(first.kind, ExprKind::Inline(_, None)) && first.ty == Type::Void
+}
+
 /// `base[index]`.
 pub(super) fn element(base: Expr, index: Expr, site: Site) -> Expr {
     let ty = match &base.ty {
@@ -194,6 +231,9 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                 _ if common.is_float() || matches!(common, Type::Vector(..)) => common,
                 _ => Type::DOUBLE,
             };
+            if let Some(number) = super::folds::worked_out(name, &arguments, &ty) {
+                return make(number, ty);
+            }
             (function, ty)
         }
     };

@@ -12,7 +12,7 @@ use warplens_syntax::{
 
 use super::constants::constant;
 use super::construct::binary_op;
-use super::construct::{element, folded, operation};
+use super::construct::{after, element, folded, hoisted, is_preceded, operation};
 use super::split::{address_of, deref, list};
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
@@ -97,7 +97,13 @@ impl Lowering<'_> {
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 let argument = self.expr(argument, source);
                 if operator == Some(PointerOperator::AddressOf) {
-                    return address_of(argument, AddressSpace::Global, site);
+                    let (before, place) = hoisted(argument);
+                    let address = address_of(place, AddressSpace::Global, site);
+                    return if before.is_empty() {
+                        address
+                    } else {
+                        after(before, address)
+                    };
                 }
                 if let Type::Struct(_) = argument.ty
                     && let Some(call) = self.operator_call("operator*", &argument, &[], site)
@@ -119,9 +125,20 @@ impl Lowering<'_> {
                     _ => -1,
                 };
                 let postfix = argument.start_byte() == node.start_byte();
-                let argument = self.expr(argument, source);
+                let (before, argument) = hoisted(self.expr(argument, source));
+                if let Type::Struct(_) = argument.ty {
+                    let name = if by > 0 { "operator++" } else { "operator--" };
+                    if let Some(call) = self.operator_call(name, &argument, &[], site) {
+                        return call;
+                    }
+                }
                 let ty = argument.ty.clone();
-                make(ExprKind::Step(by, postfix, Box::new(argument)), ty)
+                let step = make(ExprKind::Step(by, postfix, Box::new(argument)), ty);
+                if before.is_empty() {
+                    step
+                } else {
+                    after(before, step)
+                }
             }
             Kind::ConditionalExpression => {
                 let (Some(c), Some(b)) = (field(Field::Condition), field(Field::Alternative))
@@ -343,6 +360,16 @@ impl Lowering<'_> {
                 ty,
                 site,
             },
+            (Type::Int { bits, signed }, _)
+                if value.ty.is_float()
+                    && let Some(number) = super::constants::real(&value) =>
+            {
+                Expr {
+                    kind: ExprKind::Int(literals::wrapped(number as i64, *bits, *signed)),
+                    ty,
+                    site,
+                }
+            }
             // A vector of one scalar: every lane has it.
             (Type::Vector(..), _) if !matches!(value.ty, Type::Vector(..) | Type::Struct(_)) => {
                 list(&ty, vec![value], site)
@@ -749,6 +776,7 @@ impl Lowering<'_> {
             return call;
         }
         let argument = self.converted_to_number(argument);
+        let argument = self.gathered(argument);
         let ty = argument.ty.common(&Type::INT);
         let kind = match operator {
             Some(UnaryOperator::Minus) => UnaryOp::Neg,
@@ -797,7 +825,7 @@ impl Lowering<'_> {
         };
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
-        operation(op, left, right, site)
+        operation(op, self.gathered(left), self.gathered(right), site)
     }
 
     fn assignment(&mut self, node: Node, source: Source, site: Site) -> Expr {
@@ -811,8 +839,23 @@ impl Lowering<'_> {
             return self.opaque(site, Reason::SyntaxError, Vec::new());
         };
         let operator = warplens_syntax::assigned(node).unwrap_or(AssignOperator::Plain);
-        let left = self.expr(left, source);
-        let mut right = self.expr(right, source);
+        let (before, left) = hoisted(self.expr(left, source));
+        let right = self.expr(right, source);
+        let assigned = self.assignment_of(operator, left, right, site);
+        if before.is_empty() {
+            assigned
+        } else {
+            after(before, assigned)
+        }
+    }
+
+    fn assignment_of(
+        &mut self,
+        operator: AssignOperator,
+        left: Expr,
+        mut right: Expr,
+        site: Site,
+    ) -> Expr {
         if matches!(left.ty, Type::Struct(_))
             || (operator != AssignOperator::Plain && matches!(left.ty, Type::Vector(..)))
         {
@@ -971,6 +1014,13 @@ impl Lowering<'_> {
 
     /// A field of an object, as a place.
     pub(super) fn member(&mut self, object: &Expr, name: &str, site: Site) -> Option<Expr> {
+        if let ExprKind::List(parts) = &object.kind
+            && is_preceded(parts)
+            && let (before, object) = hoisted(object.clone())
+        {
+            let member = self.member(&object, name, site)?;
+            return Some(after(before, member));
+        }
         let (offset, ty) = match &object.ty {
             Type::Struct(structure) => {
                 let field = structure.fields.iter().find(|field| field.name == name)?;

@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warplens_syntax::{Expanded, Field, Kind, Node};
+use rustc_hash::FxHashSet;
+use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 
 use super::forms::space_of;
 use super::forms::{Parameter, parameters};
 use super::{Lowering, Named, Source, parts};
 use crate::definition::node_ending;
 use crate::outline::function_declarator;
+use crate::types::{Callable, callable_of, type_of_callable};
 use crate::{Item, ItemKind, Unit};
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Places, Site, Span, Type};
@@ -34,6 +36,9 @@ impl TemplateArguments {
     }
 }
 
+/// A kernel is read this often at most.
+const MOST_READINGS: u32 = 3;
+
 /// Lowers one kernel of a text.
 pub fn lower(
     parsed: &Arc<Expanded>,
@@ -45,9 +50,6 @@ pub fn lower(
         return None;
     };
     let node = node_ending(parsed, &item.range, &[Kind::FunctionDefinition])?;
-    let mut lowering = Lowering::new(unit);
-    lowering.base = item.source.start;
-    lowering.base_line = item.line;
     let source = Source {
         parsed,
         header: false,
@@ -55,8 +57,24 @@ pub fn lower(
         fixed: None,
         copied: None,
     };
-    lowering.bind_template(node, source, template);
-    lowering.kernel(node, source, name, item)
+    let mut last = None;
+    let mut whole = FxHashSet::default();
+    // What turns out to be read as another type stays whole: once more, knowing it.
+    for _ in 0..MOST_READINGS {
+        let mut lowering = Lowering::new(unit);
+        lowering.base = item.source.start;
+        lowering.base_line = item.line;
+        lowering.whole.clone_from(&whole);
+        lowering.bind_template(node, source, template);
+        let (kernel, reinterpreted) = lowering.kernel(node, source, name, item)?;
+        let known = whole.len();
+        whole.extend(reinterpreted);
+        if whole.len() == known {
+            return Some(kernel);
+        }
+        last = Some(kernel);
+    }
+    last
 }
 
 impl Lowering<'_> {
@@ -173,7 +191,7 @@ impl Lowering<'_> {
     }
 
     /// A type written outside the file.
-    fn type_text(&mut self, text: &str) -> Option<Type> {
+    pub(super) fn type_text(&mut self, text: &str) -> Option<Type> {
         let fragment = Expanded::fragment(&format!("{text} w;"), self.unit.language);
         let node = node_ending(&fragment, &(0..fragment.text.len()), &[Kind::Declaration])?;
         let source = Source {
@@ -221,7 +239,14 @@ impl Lowering<'_> {
         self.constant_node(value, source)
     }
 
-    fn kernel(mut self, node: Node, source: Source, name: &str, item: &Item) -> Option<Kernel> {
+    /// The kernel, and the split variables that it reads as another type.
+    fn kernel(
+        mut self,
+        node: Node,
+        source: Source,
+        name: &str,
+        item: &Item,
+    ) -> Option<(Kernel, FxHashSet<(String, Site)>)> {
         let declarator = function_declarator(node)?;
         let name_node = declarator.field(Field::Declarator)?;
         let name_site = self.site(name_node, source);
@@ -252,6 +277,7 @@ impl Lowering<'_> {
         let body = self.block(body_node, source);
         self.mark_escapes(&body);
         self.drop_unread_members(&body);
+        let reinterpreted = self.reinterpreted(&body);
         let head = item.range.start..body_node.start_byte();
         let [max_threads, min_blocks] = self.attribute("launch_bounds", &head, source);
         let [max_registers] = self.attribute("maxnreg", &head, source);
@@ -297,7 +323,7 @@ impl Lowering<'_> {
         };
         let text = source.parsed.source.get(item.source.clone()).unwrap_or("");
         Places::number(&mut kernel, text, self.callees);
-        Some(kernel)
+        Some((kernel, reinterpreted))
     }
 
     /// The first arguments of an attribute in a kernel's head that is none of the grammar's: `__launch_bounds__`.
@@ -397,6 +423,47 @@ impl Lowering<'_> {
         }
     }
 
+    /// A lambda that the host passes: what it captures are parameters of the kernel.
+    fn with_captures(&mut self, ty: Type, position: u32, site: Site) -> Type {
+        let Some(callable) = callable_of(&ty) else {
+            return ty;
+        };
+        let definition = &callable.definition;
+        let text = definition.text.text.get(definition.range.clone());
+        let words: FxHashSet<&str> = words_in(text.unwrap_or("")).collect();
+        let mut captured: Vec<(usize, String, Type)> = Vec::new();
+        for (depth, scope) in callable.scopes.iter().enumerate() {
+            for (name, meaning) in scope {
+                if let Named::Alias(meaning) = meaning
+                    && let ExprKind::Opaque(_, parts) = &meaning.kind
+                    && parts.is_empty()
+                    && words.contains(name.as_str())
+                    && meaning.ty.size() > 0
+                {
+                    captured.push((depth, name.clone(), meaning.ty.clone()));
+                }
+            }
+        }
+        if captured.is_empty() {
+            return ty;
+        }
+        captured.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        let mut scopes = callable.scopes.clone();
+        for (depth, name, ty) in captured {
+            let ty = match ty {
+                Type::Array(element, _) => Type::Pointer(element, AddressSpace::Global),
+                ty => ty,
+            };
+            let id = self.fresh(&name, ty, Storage::Param(position), site);
+            scopes[depth].insert(name, Named::Var(id));
+        }
+        type_of_callable(Callable {
+            definition: callable.definition.clone(),
+            scopes,
+            bindings: callable.bindings.clone(),
+        })
+    }
+
     fn kernel_parameter(&mut self, param: Node, position: &mut u32, source: Source) {
         let space = space_of(param, source).unwrap_or(self.default_space());
         let Some(base) = param.field(Field::Type) else {
@@ -423,6 +490,7 @@ impl Lowering<'_> {
             _ => Storage::Param(*position),
         };
         *position += 1;
+        let ty = self.with_captures(ty, *position - 1, site);
         let object = matches!(ty, Type::Callable(_) | Type::Library(_));
         let id = self.new_var(&name, ty.clone(), storage, site);
         self.vars[id.0 as usize].restrict = is_restrict(param, source);

@@ -13,7 +13,7 @@ use warplens_ir::Fragment;
 use warplens_ir::functions;
 use warplens_ir::functions::{Effect, Exchange, Function, MathClass};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Stmt, StmtKind};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Stmt, StmtKind, Storage};
 use warplens_ir::{Bound, Struct};
 
 /// Elements of a matrix fragment that a lane holds where its template's arguments are not known.
@@ -937,6 +937,22 @@ impl Lowering<'_> {
                     site,
                 });
             }
+            "bit_cast" if arguments.len() == 1 => {
+                let Some(Bound::Type(ty)) = explicit.first() else {
+                    return None;
+                };
+                let (ty, value) = (ty.clone(), arguments[0].clone());
+                let held = self.fresh("bits", value.ty.clone(), Storage::Local, site);
+                let declared = Stmt {
+                    kind: StmtKind::Declare(held, Some(value)),
+                    site,
+                };
+                let place =
+                    super::split::address_of(self.var(held, site), AddressSpace::Private, site);
+                let pointer = Type::Pointer(Arc::new(ty), AddressSpace::Private);
+                let place = deref(self.cast(place, pointer, site), site);
+                return Some(super::construct::after(vec![declared], place));
+            }
             "addressof" => {
                 let place = arguments.first()?.clone();
                 return Some(super::split::address_of(place, AddressSpace::Global, site));
@@ -1145,13 +1161,27 @@ impl Lowering<'_> {
         } else {
             4.min(size)
         };
-        let piece = Type::Struct(Arc::new(Struct {
-            name: String::new(),
-            fields: Vec::new(),
-            size,
-            align,
-            class: None,
-        }));
+        let word = if size.is_multiple_of(4) { 4 } else { 1 };
+        let words = Type::Array(
+            Arc::new(Type::Int {
+                bits: 8 * word as u8,
+                signed: false,
+            }),
+            Some(size / word),
+        );
+        let words = vec![("words".to_owned(), words)];
+        // A number is copied as what it is.
+        let number = [to, from]
+            .into_iter()
+            .find_map(|pointer| match &pointer.kind {
+                ExprKind::AddressOf(place) if place.ty.size() == size => {
+                    matches!(place.ty, Type::Int { .. } | Type::Float { .. })
+                        .then(|| place.ty.clone())
+                }
+                _ => None,
+            });
+        let piece =
+            number.unwrap_or_else(|| Type::Struct(Arc::new(Struct::new("", words, false, align))));
         let place = |pointer: &Expr, lowering: &mut Self| {
             let space = match &pointer.ty {
                 Type::Pointer(_, space) => *space,
@@ -1159,9 +1189,9 @@ impl Lowering<'_> {
             };
             // `&local` is the local variable, not memory.
             if let ExprKind::AddressOf(place) = &pointer.kind
-                && let ExprKind::Var(id) = place.kind
+                && let ExprKind::Var(_) = place.kind
+                && place.ty == piece
             {
-                lowering.escape(id);
                 return (**place).clone();
             }
             let at = lowering.cast(

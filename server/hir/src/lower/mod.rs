@@ -21,6 +21,7 @@ mod constants;
 mod construct;
 mod enqueued;
 mod expressions;
+mod folds;
 mod forms;
 mod function_types;
 mod heap;
@@ -174,6 +175,8 @@ pub struct Lowering<'u> {
     callee_index: FxHashMap<(u64, u32, u32, u32, u64), u32>,
     /// Local structures whose fields are variables of their own.
     split: BTreeMap<VarId, split::Leaves>,
+    /// Those that stay whole: something reads them as another type.
+    whole: FxHashSet<(String, Site)>,
     /// Class templates instantiated so far.
     instances: FxHashMap<String, Type>,
     /// Types declared on the way, for the unit.
@@ -237,6 +240,7 @@ impl<'u> Lowering<'u> {
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
             split: BTreeMap::new(),
+            whole: FxHashSet::default(),
             instances: FxHashMap::default(),
             declared: Vec::new(),
             unevaluated: 0,
@@ -450,7 +454,8 @@ impl Definition {
             parsed: &self.text,
             header: self.header,
             at: Some(at),
-            fixed: None,
+            // A text of our own has no place: what it does, the call does.
+            fixed: (self.text.path.as_os_str().is_empty()).then_some(at.site),
             copied: None,
         }
     }

@@ -5,8 +5,9 @@
 //! the kernel is given by value never changes as a whole: what of it is no scalar (unions, long arrays) may stay as it is.
 
 use std::ops::Range;
-
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lowering;
 use super::constants::constant;
@@ -43,6 +44,9 @@ impl Lowering<'_> {
     pub(super) fn split_variable(&mut self, id: VarId) {
         let var = &self.vars[id.0 as usize];
         let (name, ty, storage, site) = (var.name.clone(), var.ty.clone(), var.storage, var.site);
+        if !self.whole.is_empty() && self.whole.contains(&(name.clone(), site)) {
+            return;
+        }
         let (most, whole) = match storage {
             Storage::Param(_) => (MOST_MEMBERS, false),
             Storage::Local => (MOST_FIELDS, true),
@@ -61,6 +65,72 @@ impl Lowering<'_> {
             .collect();
         let rest = fields.rest;
         self.split.insert(id, Leaves { scalars, rest });
+    }
+
+    /// The split variables that are read or written as what they are not declared as: what their fields hold is not what is read.
+    pub(super) fn reinterpreted(&self, body: &[Stmt]) -> FxHashSet<(String, Site)> {
+        let mut found = FxHashSet::default();
+        if self.split.is_empty() {
+            return found;
+        }
+        let leaves: FxHashMap<VarId, VarId> = (self.split.iter())
+            .flat_map(|(id, leaves)| leaves.scalars.iter().map(|(_, leaf)| (*leaf, *id)))
+            .collect();
+        let mut note = |place: &Expr| {
+            let mut at = place;
+            while let ExprKind::Field(base, _) | ExprKind::Cast(_, base) = &at.kind {
+                at = base;
+            }
+            let ExprKind::Var(id) = at.kind else { return };
+            let id = leaves.get(&id).copied().unwrap_or(id);
+            if self.split.contains_key(&id) {
+                let var = &self.vars[id.0 as usize];
+                found.insert((var.name.clone(), var.site));
+            }
+        };
+        let mut look = |expression: &Expr| match &expression.kind {
+            ExprKind::Cast(_, inner) => {
+                let (Type::Pointer(to, _), ExprKind::AddressOf(place)) =
+                    (&expression.ty, &inner.without_casts().kind)
+                else {
+                    return;
+                };
+                // The bits of one scalar are that scalar's, whatever they are called.
+                let alone = matches!(&place.kind, ExprKind::Var(id) if leaves.contains_key(id));
+                if to.size() > 0 && **to != place.ty && !(alone && to.size() == place.ty.size()) {
+                    note(place);
+                }
+            }
+            // `(&v.x)[1]`, `&v.x + 1`.
+            ExprKind::Index(base, index) => {
+                if let ExprKind::AddressOf(place) = &base.kind
+                    && constant(index) != Some(0)
+                {
+                    note(place);
+                }
+            }
+            // `v += w` of vectors changes it as a whole.
+            ExprKind::Assign(Some(_), target, _) | ExprKind::Step(_, _, target) => {
+                if let ExprKind::Var(id) = target.kind
+                    && self.split.contains_key(&id)
+                {
+                    note(target);
+                }
+            }
+            ExprKind::Binary(_, a, b) => {
+                for side in [a, b] {
+                    if let ExprKind::AddressOf(place) = &side.kind {
+                        note(place);
+                    }
+                }
+            }
+            _ => {}
+        };
+        expressions(body, &mut look);
+        for routine in &self.routines {
+            expressions(&routine.body, &mut look);
+        }
+        found
     }
 
     /// The variable behind a field of a split variable.
@@ -254,7 +324,7 @@ impl Lowering<'_> {
     }
 
     /// A split variable as a whole, by its fields, for what keeps it whole.
-    fn gathered(&self, value: Expr) -> Expr {
+    pub(super) fn gathered(&self, value: Expr) -> Expr {
         if !matches!(value.ty, Type::Struct(_) | Type::Vector(..)) {
             return value;
         }

@@ -189,7 +189,7 @@ impl Lowering<'_> {
         let kind = if self.is_barrier(inner, source) {
             StmtKind::Barrier
         } else {
-            StmtKind::Expr(self.expr(inner, source))
+            StmtKind::Expr(discarded(self.expr(inner, source)))
         };
         out.push(Stmt { kind, site });
     }
@@ -542,9 +542,7 @@ impl Lowering<'_> {
         let declarators: Vec<Node> = node.fields(Field::Declarator).collect();
         for declarator in declarators {
             let to = space.unwrap_or(self.default_space());
-            if declarator.kind() == Kind::StructuredBindingDeclarator
-                || child_of_kind(declarator, Kind::StructuredBindingDeclarator).is_some()
-            {
+            if bound_names(declarator).is_some() {
                 self.structured_binding(declarator, source, out);
                 continue;
             }
@@ -687,6 +685,12 @@ impl Lowering<'_> {
             }
             if let Type::Int { .. } | Type::Float { .. } = ty {
                 init = init.map(|init| self.converted_to_number(init));
+                if ty.is_int()
+                    && let Some(number) = init.as_ref().filter(|init| init.ty.is_float())
+                    && super::constants::real(number).is_some()
+                {
+                    init = init.map(|init| self.cast(init, ty.clone(), site));
+                }
             }
             if fixed
                 && storage == Storage::Local
@@ -737,8 +741,12 @@ impl Lowering<'_> {
                 self.split_variable(id);
             }
             if self.split.contains_key(&id) {
-                if let Some(init) = init {
-                    self.assign_to(id, init, site, out);
+                match init {
+                    Some(init) => self.assign_to(id, init, site, out),
+                    None => out.extend(self.split[&id].scalars().iter().map(|&(_, leaf)| Stmt {
+                        kind: StmtKind::Declare(leaf, None),
+                        site,
+                    })),
                 }
                 continue;
             }
@@ -865,11 +873,7 @@ impl Lowering<'_> {
     /// `auto [a, b] = value;`
     fn structured_binding(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         let site = self.site(node, source);
-        let names = if node.kind() == Kind::StructuredBindingDeclarator {
-            Some(node)
-        } else {
-            child_of_kind(node, Kind::StructuredBindingDeclarator)
-        };
+        let names = bound_names(node);
         let value = node.field(Field::Value);
         let (Some(names), Some(value)) = (names, value) else {
             self.lose_statement(node, source, Reason::StructuredBinding, out);
@@ -889,9 +893,14 @@ impl Lowering<'_> {
             self.lose_statement(node, source, Reason::StructuredBinding, out);
             return;
         }
-        let id = self.temporary("binding", value.ty.clone(), site);
-        self.assign_to(id, value, site, out);
-        let whole = self.var(id, site);
+        let referred = child_of_kind(node, Kind::ReferenceDeclarator).is_some();
+        let whole = if referred && is_place(&value) {
+            self.frozen(value, out)
+        } else {
+            let id = self.temporary("binding", value.ty.clone(), site);
+            self.assign_to(id, value, site, out);
+            self.var(id, site)
+        };
         for (name, field) in names.iter().zip(&fields) {
             if let Some(part) = self.member(&whole, field, site) {
                 self.bind(name, Named::Alias(Box::new(part)));
@@ -960,6 +969,43 @@ impl Lowering<'_> {
         });
         self.var(id, site)
     }
+}
+
+/// The list of names of `[a, b] = …`, `&[a, b] = …`.
+fn bound_names(declarator: Node) -> Option<Node> {
+    if declarator.kind() == Kind::StructuredBindingDeclarator {
+        return Some(declarator);
+    }
+    let referred = child_of_kind(declarator, Kind::ReferenceDeclarator).unwrap_or(declarator);
+    child_of_kind(referred, Kind::StructuredBindingDeclarator)
+}
+
+/// An expression whose value nothing takes: a reference that a call returns is not read.
+fn discarded(mut value: Expr) -> Expr {
+    let site = value.site;
+    if let ExprKind::Deref(pointer) = value.kind {
+        return match pointer.kind {
+            ExprKind::Inline(..) => discarded(*pointer),
+            _ => Expr {
+                kind: ExprKind::Deref(pointer),
+                ..value
+            },
+        };
+    }
+    if let ExprKind::List(parts) = &mut value.kind
+        && let [
+            Expr {
+                kind: ExprKind::Inline(..),
+                ..
+            },
+            last,
+        ] = parts.as_slice()
+        && is_place(last)
+    {
+        parts.pop();
+        return list(&Type::Void, std::mem::take(parts), site);
+    }
+    value
 }
 
 /// True where the grammar could not read a part: anything but the execution space of a lambda

@@ -265,6 +265,7 @@ impl Lowering<'_> {
             return Vec::new();
         };
         let base = self.base_type(ty, source);
+        let base = self.short_vector(node, base, source);
         if node.kind() == Kind::AliasDeclaration {
             let name = node
                 .field(Field::Name)
@@ -289,6 +290,39 @@ impl Lowering<'_> {
                 (declared.name, ty)
             })
             .collect()
+    }
+
+    /// A vector of the compiler's own: `__attribute__((ext_vector_type(4)))`, `__vector_size__(16)`.
+    fn short_vector(&mut self, node: Node, base: Type, source: Source) -> Type {
+        if !base.is_int() && !base.is_float() {
+            return base;
+        }
+        let range = node.byte_range();
+        let text = text_of(node, source);
+        let words = source.parsed.words.iter();
+        let words = words.filter(|word| range.contains(&word.range.start));
+        let said = words.map(|word| format!("{}{}", word.name, word.argument));
+        let said: Vec<String> = said.chain([text.to_owned()]).collect();
+        for (attribute, bytes) in [("ext_vector_type", false), ("vector_size", true)] {
+            let Some(count) = said.iter().find_map(|text| {
+                let (_, rest) = text.split_once(attribute)?;
+                let rest = rest.trim_start_matches('_').trim_start();
+                let inner = super::classes::enclosed(rest);
+                self.constant_text(inner)
+            }) else {
+                continue;
+            };
+            let count = if bytes {
+                count / base.size().max(1).cast_signed()
+            } else {
+                count
+            };
+            return match u8::try_from(count) {
+                Ok(lanes @ 1..=64) => Type::Vector(Arc::new(base), lanes),
+                _ => base,
+            };
+        }
+        base
     }
 
     // ---- file scope ----------------------------------------------------------------------------
@@ -412,6 +446,10 @@ impl Lowering<'_> {
                 if constant_data && scalar && value.is_some() {
                     let value = value.and_then(|value| {
                         let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
+                        if read.ty.is_float() && !ty.is_int() {
+                            ty = read.ty;
+                            return None;
+                        }
                         let value = constant(&read)?;
                         Some((value, if ty.is_int() { ty.clone() } else { read.ty }))
                     });

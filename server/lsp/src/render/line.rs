@@ -43,7 +43,8 @@ pub fn of(kernel: &PlacedKernel) -> BTreeMap<u32, Line<'_>> {
     for (line, share) in kernel.analysis.lines() {
         lines.entry(kernel.place_line(line)).or_default().share += share;
     }
-    for access in &kernel.analysis.facts.accesses {
+    let input = &kernel.analysis.input;
+    for access in (kernel.analysis.facts.accesses.iter()).filter(|access| input.is_memory(access)) {
         lines
             .entry(kernel.place_line(access.site.line))
             .or_default()

@@ -84,19 +84,16 @@ impl ModelInput {
         source.map_or_else(|| access.object.to_string(), |source| source.text.clone())
     }
 
-    /// True for an access to the thread's own memory that the compiled kernel keeps in registers.
-    pub fn is_in_registers(&self, access: &Access) -> bool {
-        access.space == Space::Local
-            && self.instructions.is_some()
-            && (self.compiled.local_bytes == 0
-                || !self.compiled.local_arrays.contains(&access.array))
-    }
-
     /// The accesses that only the compiled kernel has.
     pub fn compilers_own(&self) -> impl Iterator<Item = &ExecutedAccess> {
         self.accesses
             .iter()
             .filter(|access| access.source.is_none())
+    }
+
+    /// True for an access that goes to memory: an array of the thread's own may lie in registers.
+    pub fn is_memory(&self, access: &Access) -> bool {
+        access.space != Space::Local || !self.compiled.keeps_in_registers(&access.array)
     }
 
     /// Warps of the launch.

@@ -11,6 +11,7 @@ mod executed;
 mod expected;
 mod join;
 mod reshape;
+mod sound;
 mod weigh;
 
 pub use change::Change;
@@ -19,3 +20,4 @@ pub use executed::{ExecutedAccess, ExecutedFlow, Object};
 pub use expected::ExpectedRequest;
 pub use join::{ModelInput, Resources, residence};
 pub use reshape::Instructions;
+pub use sound::Defect;

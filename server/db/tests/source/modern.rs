@@ -1,0 +1,357 @@
+//! C++ as kernels are written in it today: vectors read as other types, aligned templates, captured pointers, accessors.
+
+use std::path::Path;
+
+use warplens_codegen::Class;
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Variants};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// The analysis of a program, all of which must be understood, without a defect.
+fn analyse(text: &str) -> FileAnalysis {
+    let engine = Engine::new(Profiles::builtin());
+    let overrides = Overrides {
+        variants: Variants::All,
+        ..Overrides::default()
+    };
+    let file = engine
+        .analyze(
+            &Document::new(text, Language::Cuda),
+            Path::new("a.cu"),
+            &Settings::default(),
+            &overrides,
+            &Cancel::default(),
+        )
+        .expect("not cancelled");
+    assert!(!file.kernels.is_empty(), "{text}");
+    for kernel in &file.kernels {
+        let (facts, input) = (&kernel.analysis.facts, &kernel.analysis.input);
+        assert_eq!(facts.not_understood, [], "{text}");
+        assert_eq!(
+            input.defects(kernel.analysis.estimate().cycles),
+            [],
+            "{text}"
+        );
+        assert_eq!(input.compiled.unwritten, [], "{text}");
+    }
+    file
+}
+
+/// Instructions of these classes in the first kernel.
+fn instructions<const N: usize>(file: &FileAnalysis, classes: [Class; N]) -> [u64; N] {
+    let compiled = &file.kernels[0].analysis.input.compiled;
+    classes.map(|class| compiled.instructions.get(&class).copied().unwrap_or(0))
+}
+
+/// What each kernel accesses in memory: the text, bytes per lane, transactions or passes per request.
+fn accesses(file: &FileAnalysis) -> Vec<(String, u32, Option<f64>)> {
+    let mut all = Vec::new();
+    for kernel in &file.kernels {
+        let input = &kernel.analysis.input;
+        for access in &kernel.analysis.facts.accesses {
+            if input.is_memory(access) {
+                let cost = access
+                    .transactions_per_request
+                    .or(access.passes_per_request);
+                all.push((access.text.clone(), access.bytes_per_lane, cost));
+            }
+        }
+    }
+    all
+}
+
+/// `o[i] = …` of the eight halves of `a[i]`, with `read` between the load and the loop.
+fn halves(read: &str, half: &str) -> String {
+    format!(
+        "__global__ __launch_bounds__(256) void k(const uint4 *a, float *o) {{\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 {read}\n\
+         \x20 float s = 0;\n\
+         \x20 for (int j = 0; j < 4; ++j) {{ float2 f = __half22float2({half}); s += f.x * f.y; }}\n\
+         \x20 o[i] = s;\n\
+         }}\n"
+    )
+}
+
+#[test]
+fn a_vector_that_is_read_as_halves_keeps_its_load_and_its_arithmetic() {
+    for (read, half) in [
+        (
+            "uint4 v = a[i]; const half2 *h = reinterpret_cast<const half2 *>(&v);",
+            "h[j]",
+        ),
+        ("uint4 v = a[i]; half2 h[4]; memcpy(h, &v, 16);", "h[j]"),
+        ("union { uint4 u; half2 h[4]; } v; v.u = a[i];", "v.h[j]"),
+        (
+            "auto h = std::bit_cast<std::array<half2, 4>>(a[i]);",
+            "h[j]",
+        ),
+    ] {
+        let file = analyse(&halves(read, half));
+        let made = instructions(&file, [Class::Ldg, Class::F2f, Class::Ffma, Class::Stg]);
+        assert_eq!(made, [1, 8, 4, 1], "{read}");
+        let moved = accesses(&file);
+        assert_eq!(moved.len(), 2, "{read}: {moved:?}");
+    }
+}
+
+#[test]
+fn what_is_written_as_another_type_is_what_is_stored() {
+    let file = analyse(
+        "__global__ void k(const __nv_bfloat16 *a, __nv_bfloat16 *o) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 int4 v = reinterpret_cast<const int4 *>(a)[i];\n\
+         \x20 __nv_bfloat16 *h = (__nv_bfloat16 *)&v;\n\
+         \x20 for (int j = 0; j < 8; ++j) h[j] = __float2bfloat16(__bfloat162float(h[j]) * 2.f);\n\
+         \x20 reinterpret_cast<int4 *>(o)[i] = v;\n\
+         }\n",
+    );
+    let made = instructions(&file, [Class::Ldg, Class::F2f, Class::Fmul, Class::Stg]);
+    assert_eq!(made, [1, 16, 8, 1]);
+}
+
+#[test]
+fn accumulators_in_registers_are_no_memory() {
+    let file = analyse(
+        "__global__ __launch_bounds__(256) void k(const float *A, const float *B, float *C, int K) {\n\
+         \x20 uint32_t r[32];\n\
+         \x20 for (int j = 0; j < 32; ++j) r[j] = 0;\n\
+         \x20 for (int k = 0; k < K; ++k) {\n\
+         \x20   float a = A[k * 256 + threadIdx.x], b = B[k * 256 + threadIdx.x];\n\
+         \x20   for (int j = 0; j < 32; ++j) r[j] = __float_as_uint(__uint_as_float(r[j]) + a * b);\n\
+         \x20 }\n\
+         \x20 for (int j = 0; j < 8; ++j) for (int k = 0; k < 4; ++k)\n\
+         \x20   C[(j * 4 + k) * 256 + threadIdx.x] = reinterpret_cast<const float *>(&r[4 * j])[k];\n\
+         }\n",
+    );
+    assert_eq!(instructions(&file, [Class::Fadd, Class::Stg]), [32, 32]);
+    let moved = accesses(&file);
+    let texts: Vec<&str> = moved.iter().map(|(text, ..)| text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "A[k * 256 + threadIdx.x]",
+            "B[k * 256 + threadIdx.x]",
+            "C[(j * 4 + k) * 256 + threadIdx.x]"
+        ]
+    );
+    // One that is subscripted with data is memory.
+    let kept = analyse(
+        "__global__ void k(const int *at, float *o, int n) {\n\
+         \x20 float r[256];\n\
+         \x20 for (int j = 0; j < n; ++j) r[j & 255] = o[j * 32 + threadIdx.x];\n\
+         \x20 o[threadIdx.x] = r[at[threadIdx.x] & 255];\n\
+         }\n",
+    );
+    assert!(
+        accesses(&kept)
+            .iter()
+            .any(|(text, ..)| text.starts_with("r["))
+    );
+}
+
+#[test]
+fn an_alignment_that_depends_on_a_template_makes_one_access() {
+    for align in [
+        "alignas(sizeof(T) * N)",
+        "__align__(sizeof(T) * N)",
+        "alignas(16)",
+    ] {
+        let file = analyse(&format!(
+            "template <class T, int N> struct {align} Vec {{ T v[N]; }};\n\
+             __global__ void k(const float *a, float *o) {{\n\
+             \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+             \x20 Vec<float, 4> x = reinterpret_cast<const Vec<float, 4> *>(a)[i];\n\
+             \x20 for (int j = 0; j < 4; ++j) x.v[j] *= 2.f;\n\
+             \x20 reinterpret_cast<Vec<float, 4> *>(o)[i] = x;\n\
+             }}\n"
+        ));
+        let costs: Vec<_> = accesses(&file)
+            .into_iter()
+            .map(|(_, bytes, cost)| (bytes, cost))
+            .collect();
+        assert_eq!(costs, [(16, Some(16.0)), (16, Some(16.0))], "{align}");
+    }
+}
+
+#[test]
+fn a_returned_reference_is_not_read_again() {
+    let file = analyse(
+        "struct v3 { float x, y, z;\n\
+         \x20 __device__ v3 &operator+=(const v3 &o) { x += o.x; y += o.y; z += o.z; return *this; } };\n\
+         struct P { v3 o; float w; };\n\
+         __global__ void k(P *p, const v3 *q) { int i = threadIdx.x; p[i].o += q[i]; }\n",
+    );
+    assert_eq!(accesses(&file).len(), 9);
+}
+
+#[test]
+fn each_name_of_a_declaration_has_its_own_value() {
+    let file = analyse(
+        "struct Traits { static constexpr int kThreads = 128, kItems = 4, kBytes{kThreads * 4}; };\n\
+         template <class C> __global__ void k(float *o) {\n\
+         \x20 __shared__ float s[C::kBytes];\n\
+         \x20 s[threadIdx.x * C::kItems] = o[threadIdx.x + C::kThreads];\n\
+         }\n\
+         void go(float *o) { k<Traits><<<1, Traits::kThreads>>>(o); }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.static_shared_bytes, 4 * 512);
+    assert_eq!(facts.launch.block, [128, 1, 1]);
+    assert_eq!(accesses(&file)[1].2, Some(4.0));
+}
+
+#[test]
+fn functions_of_numbers_are_worked_out() {
+    let file = analyse(
+        "__global__ void k(float *o) {\n\
+         \x20 constexpr int levels = log2(16.0);\n\
+         \x20 o[threadIdx.x * (int)log2f(16.f)] = o[threadIdx.x * levels];\n\
+         }\n",
+    );
+    let costs: Vec<_> = accesses(&file).into_iter().map(|(.., cost)| cost).collect();
+    assert_eq!(costs, [Some(16.0), Some(16.0)]);
+}
+
+#[test]
+fn pointers_that_a_lambda_captures_are_parameters() {
+    let file = analyse(
+        "template <typename F> __global__ void for_each(int n, F f) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) f(i); }\n\
+         void go(float *a, const float *b, int n) {\n\
+         \x20 for_each<<<(n + 255) / 256, 256>>>(n, [=] __device__ (int i) { a[i] = b[i] * 2.f; }); }\n",
+    );
+    let costs: Vec<_> = accesses(&file)
+        .into_iter()
+        .map(|(_, bytes, cost)| (bytes, cost))
+        .collect();
+    assert_eq!(costs, [(4, Some(4.0)), (4, Some(4.0))]);
+}
+
+#[test]
+fn an_accessor_of_a_tensor_is_a_pointer_with_strides() {
+    let file = analyse(
+        "template <class T> __global__ void k(torch::PackedTensorAccessor32<T, 3, torch::RestrictPtrTraits> a,\n\
+         \x20   torch::PackedTensorAccessor32<T, 3, torch::RestrictPtrTraits> o) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 if (i < a.size(2)) o[blockIdx.z][blockIdx.y][i] = a[blockIdx.z][blockIdx.y][i] * 2;\n\
+         }\n",
+    );
+    let costs: Vec<_> = accesses(&file)
+        .into_iter()
+        .map(|(_, bytes, cost)| (bytes, cost))
+        .collect();
+    assert_eq!(costs, [(4, Some(4.0)), (4, Some(4.0))]);
+    assert_eq!(
+        instructions(&file, [Class::Ldg, Class::Stg, Class::Fmul]),
+        [1, 1, 1]
+    );
+}
+
+#[test]
+fn a_binding_by_reference_is_the_place_itself() {
+    let file = analyse(
+        "struct pair { int a; float b; };\n\
+         __global__ void k(pair *p, float *o) {\n\
+         \x20 auto &[i, f] = p[threadIdx.x];\n\
+         \x20 f = o[threadIdx.x];\n\
+         }\n",
+    );
+    assert_eq!(instructions(&file, [Class::Ldg, Class::Stg]), [1, 1]);
+}
+
+#[test]
+fn vectors_of_the_compiler_s_own_have_lanes() {
+    let file = analyse(
+        "typedef float v4 __attribute__((ext_vector_type(4)));\n\
+         __global__ void k(float *o, const float *q) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 v4 a = *(const v4 *)(q + 4 * i);\n\
+         \x20 o[i] = a.x + a.y + a[2] + a.w;\n\
+         }\n",
+    );
+    assert_eq!(
+        accesses(&file)[0],
+        ("*(const v4 *)(q + 4 * i)".to_owned(), 16, Some(16.0))
+    );
+}
+
+#[test]
+fn brackets_of_a_launch_may_be_taken_apart() {
+    let file = analyse(
+        "__global__ void k(float *o) { o[threadIdx.x] = 1; }\n\
+         void go(float *o) { k << <4, 64 >> >(o); }\n",
+    );
+    assert_eq!(file.kernels[0].analysis.facts.launch.block, [64, 1, 1]);
+}
+
+#[test]
+fn an_atomic_on_an_element_of_an_accessor_is_one() {
+    let file = analyse(
+        "__global__ void k(torch::PackedTensorAccessor64<float, 2> o) {\n\
+         \x20 atomicAdd(&o[blockIdx.x][threadIdx.x], 1.f);\n\
+         \x20 o[blockIdx.y][threadIdx.x] += 2.f;\n\
+         }\n",
+    );
+    assert_eq!(
+        instructions(&file, [Class::Red, Class::Ldg, Class::Stg]),
+        [1, 1, 1]
+    );
+}
+
+#[test]
+fn a_dispatch_over_types_launches_a_kernel_for_each() {
+    for lambda in ["[&] { BODY }", "([&] { BODY })"] {
+        let body = "k<scalar_t><<<(n + 255) / 256, 256>>>(a.data_ptr<scalar_t>(), n);";
+        let lambda = lambda.replace("BODY", body);
+        let file = analyse(&format!(
+            "template <typename scalar_t> __global__ void k(scalar_t *a, int n) {{\n\
+             \x20 int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] = 1; }}\n\
+             void go(torch::Tensor a) {{\n\
+             \x20 int n = a.numel();\n\
+             \x20 AT_DISPATCH_FLOATING_TYPES_AND_HALF(a.scalar_type(), \"k\", {lambda});\n\
+             }}\n"
+        ));
+        let stored: Vec<_> = (accesses(&file).into_iter())
+            .map(|(_, bytes, cost)| (bytes, cost))
+            .collect();
+        assert_eq!(
+            stored,
+            [(4, Some(4.0)), (8, Some(8.0)), (2, Some(2.0))],
+            "{lambda}"
+        );
+    }
+}
+
+#[test]
+fn what_some_ways_give_a_variable_is_not_lost() {
+    let file = analyse(
+        "__global__ void k(const float *a, float *o, int which) {\n\
+         \x20 float x; int2 at;\n\
+         \x20 switch (which) {\n\
+         \x20   case 0: x = a[threadIdx.x] * 2.f; at.x = 1; break;\n\
+         \x20   case 1: x = a[threadIdx.x + 32] + 3.f; at.x = 2; break;\n\
+         \x20 }\n\
+         \x20 o[threadIdx.x + at.x * 32] = x;\n\
+         }\n",
+    );
+    let made = instructions(&file, [Class::Ldg, Class::Fadd, Class::Fmul, Class::Stg]);
+    assert_eq!(made, [2, 1, 1, 1]);
+}
+
+#[test]
+fn a_block_that_nothing_gives_has_a_warp_in_each_row_where_rows_are_warps() {
+    let block = |text: &str| analyse(text).kernels[0].analysis.facts.launch.block;
+    let kernel = |bounds: &str, name: &str| {
+        format!(
+            "__global__ void {bounds} k(float *o) {{ int {name} = threadIdx.y; o[{name} * 64 + threadIdx.x] = 1; }}"
+        )
+    };
+    assert_eq!(block(&kernel("", "warp_id")), [32, 8, 1]);
+    assert_eq!(
+        block(&kernel("__launch_bounds__(128)", "warp_id")),
+        [32, 4, 1]
+    );
+    assert_eq!(block(&kernel("", "row")), [16, 16, 1]);
+}
