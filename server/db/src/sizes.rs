@@ -230,6 +230,22 @@ impl KernelAnalysis {
             .collect()
     }
 
+    /// The same with the values that stand for them, as a directive states them: `("n", "884736")`, `("grid", "(864,1,1)")`.
+    pub fn stand_ins(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for (size, value) in &self.sizes.unknowns {
+            if let Size::Parameter(name) = size {
+                found.push((name.clone(), value.to_string()));
+            }
+        }
+        let open = |(size, _): &(Size, i64)| matches!(size, Size::Blocks(_));
+        if self.sizes.unknowns.iter().any(open) {
+            let [x, y, z] = self.facts.launch.grid;
+            found.push(("grid".to_owned(), format!("({x},{y},{z})")));
+        }
+        found
+    }
+
     /// What a model said with stand-ins, without the numbers that rest on them.
     pub(crate) fn honest(&self, model: ModelId, estimate: &Estimate) -> Estimate {
         let mut honest = estimate.clone();

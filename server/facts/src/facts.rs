@@ -271,7 +271,7 @@ pub enum Form {
     /// Each lane what its own address says.
     #[default]
     Lanes,
-    /// Rows of 16 bytes, eight of them each of so many matrices: `ldmatrix`, `stmatrix`.
+    /// Rows of 16 bytes, eight for each of this number of matrices: `ldmatrix`, `stmatrix`.
     Rows(u8),
     /// As many bytes, one behind the other, for each lane that starts the copy.
     Bulk(u32),

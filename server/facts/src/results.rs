@@ -297,6 +297,7 @@ impl Executor<'_> {
                 AssumptionKind::Template
                 | AssumptionKind::Target
                 | AssumptionKind::Unread
+                | AssumptionKind::Layout
                 | AssumptionKind::Linked
                 | AssumptionKind::Conditional { .. } => "default".into(),
             };

@@ -237,7 +237,7 @@ impl Host<'_> {
                     arguments: if beside {
                         Vec::new()
                     } else {
-                        config.arguments.iter().map(integer).collect()
+                        config.arguments.iter().map(Value::integer).collect()
                     },
                     members: members.clone(),
                     template_args: kernel.template_args.clone(),
@@ -744,13 +744,6 @@ fn follows(config: &Config) -> Option<[Blocks; 3]> {
         };
     }
     some.then_some(found)
-}
-
-pub(super) fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::Int(value, ..) => Some(*value),
-        _ => None,
-    }
 }
 
 /// What stands inside `reinterpret_cast<…>(…)` and the like.

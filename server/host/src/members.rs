@@ -1,7 +1,6 @@
 //! What a launch's arguments hold that are structures passed by value.
 
 use super::Member;
-use super::apis::integer;
 use super::value::Value;
 
 /// Integers of one argument that are told apart, as the kernel's side follows members of its parameters.
@@ -43,7 +42,7 @@ fn add_members(argument: usize, value: &Value, path: &str, found: &mut Vec<Membe
                 add_members(argument, &extent.value(32), &join(name), found);
             }
         }
-        value => found.extend(integer(value).map(|value| Member {
+        value => found.extend(value.integer().map(|value| Member {
             argument,
             path: path.to_owned(),
             value,

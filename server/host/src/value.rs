@@ -47,6 +47,16 @@ pub(super) enum Value {
     Pack(Rc<Vec<usize>>),
 }
 
+impl Value {
+    /// Its value, where it is an integer that is known.
+    pub(super) fn integer(&self) -> Option<i64> {
+        match self {
+            Value::Int(value, ..) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
 /// How far a launch or a block reaches along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) enum Extent {

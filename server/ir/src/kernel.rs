@@ -377,6 +377,8 @@ pub enum AssumptionKind {
     Linked,
     /// A function of the compiler or of a library; what it gives is not known.
     Unread,
+    /// How a library's tensor lies in memory.
+    Layout,
     /// Only the build's options can define it.
     Build {
         /// A definite meaning was taken for it; without, what depends on it is not known.
@@ -395,7 +397,7 @@ impl Assumption {
     /// True where something definite was taken, on which figures hang.
     pub fn is_taken(&self) -> bool {
         match self.kind {
-            AssumptionKind::Template | AssumptionKind::Linked => true,
+            AssumptionKind::Template | AssumptionKind::Linked | AssumptionKind::Layout => true,
             AssumptionKind::Target | AssumptionKind::Unread => false,
             AssumptionKind::Conditional { taken }
             | AssumptionKind::Build { taken }

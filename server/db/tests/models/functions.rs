@@ -57,7 +57,7 @@ fn a_given_parameter_specialises_the_function() {
     for body in [
         "float sum = 0;\n#pragma unroll 1\nfor (int k = 0; k < n; ++k) sum += a[k * 524288 + i];\ny[i] = sum;",
         "float sum = 0;\n#pragma unroll 1\nfor (int k = 0; k < n; ++k) sum = sum * sum + 1;\ny[i] = sum;",
-        "if (i % 64 < 32) {\nfloat sum = 0;\n#pragma unroll 1\nfor (int k = 0; k < n; ++k) sum += a[k * 64 + i % 64];\ny[i] = sum;\n}",
+        "if (i % 64 < 32) {\nfloat sum = 0;\n#pragma unroll 1\nfor (int k = 0; k < n; ++k) sum = sum * sum + a[i];\ny[i] = sum;\n}",
     ] {
         for gpu in ["geforce-8800-gtx", "gtx-280", "a100-sxm4-40gb"] {
             let open = estimates(body, gpu, None);

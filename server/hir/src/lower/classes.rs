@@ -627,7 +627,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What stands in the parentheses that a text begins with.
+/// What is in the parentheses that a text begins with.
 pub(super) fn enclosed(text: &str) -> &str {
     let mut depth = 0;
     for (at, letter) in text.char_indices() {

@@ -274,6 +274,25 @@ impl Lowering<'_> {
                 self.assume(&name, "not defined", kind);
             }
         }
+        for id in 0..params as usize {
+            // Views and `IndexToOffset` read without strides where PyTorch's would ask for them.
+            let tensor = match &self.vars[id].ty {
+                Type::Struct(structure) => {
+                    let class = structure.name.split('<').next().unwrap_or_default();
+                    let class = class.rsplit("::").next().unwrap_or_default();
+                    matches!(class, "TensorAccessor" | "TensorInfo")
+                }
+                _ => false,
+            };
+            if tensor {
+                let name = self.vars[id].name.clone();
+                self.assume(
+                    &name,
+                    "contiguous in the last dimension",
+                    AssumptionKind::Layout,
+                );
+            }
+        }
         let body = self.block(body_node, source);
         self.mark_escapes(&body);
         self.drop_unread_members(&body);

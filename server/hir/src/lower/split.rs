@@ -29,7 +29,7 @@ const LONGEST_ARRAY: u64 = 16;
 pub(super) struct Leaves {
     /// Offset within the structure, variable.
     scalars: Vec<(u64, VarId)>,
-    /// Bytes that no variable stands for.
+    /// Bytes that are in no variable.
     rest: Vec<Range<u64>>,
 }
 

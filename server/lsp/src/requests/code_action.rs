@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ropey::Rope;
 use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams,
@@ -83,6 +84,7 @@ pub async fn handle(
         }
         if quick {
             actions.extend(silencing(&analysed, &bytes, diagnostics, peer));
+            actions.extend(stating(&analysed, &bytes, peer));
         }
         actions
             .into_iter()
@@ -222,6 +224,75 @@ fn silencing(
         });
     }
     actions
+}
+
+/// Where a kernel's time depends on sizes that nothing gives: an action that states them above it, for its writer to correct.
+fn stating(analysed: &Analysed, bytes: &Range<usize>, peer: &Peer) -> Vec<CodeAction> {
+    let rope = analysed.document.rope();
+    let mut actions: Vec<CodeAction> = Vec::new();
+    for kernel in &analysed.file.kernels {
+        let line = rope.byte_to_line(kernel.start.min(rope.len_bytes()));
+        let start = rope.line_to_byte(line);
+        let head = start..kernel.place(kernel.analysis.name_site.span).end;
+        if bytes.end < head.start || head.end < bytes.start {
+            continue;
+        }
+        let values = kernel.analysis.stand_ins();
+        if values.is_empty() {
+            continue;
+        }
+        let title = format!(
+            "State {} of `{}` above it",
+            values
+                .iter()
+                .map(|(name, _)| format!("`{name}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
+            kernel.analysis.facts.name
+        );
+        if actions.iter().any(|known| known.title == title) {
+            continue;
+        }
+        let stated: Vec<String> = values
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let edit = state(rope, line, &stated.join(" "));
+        actions.push(CodeAction {
+            title,
+            kind: Some(CodeActionKind::QUICKFIX),
+            edit: Some(convert::workspace_edit(analysed, &[edit], peer)),
+            ..CodeAction::default()
+        });
+    }
+    actions
+}
+
+/// The edit: behind a directive with values above the kernel, or a line of its own.
+fn state(rope: &Rope, line: usize, values: &str) -> (Range<usize>, String) {
+    let text = rope.line(line).to_string();
+    if let Some(above) = line.checked_sub(1) {
+        let before = rope.line(above).to_string();
+        let said = before.trim();
+        let of_values = said.starts_with("// warplens:")
+            && said.contains('=')
+            && !said.contains("allow(")
+            && !said.contains("probability");
+        if of_values {
+            let end = rope.line_to_byte(above) + before.trim_end().len();
+            return (end..end, format!(" {values}"));
+        }
+    }
+    let indent: String = text
+        .chars()
+        .take_while(|c| matches!(c, ' ' | '\t'))
+        .collect();
+    let end_mark = if text.ends_with("\r\n") { "\r\n" } else { "\n" };
+    let start = rope.line_to_byte(line);
+    (
+        start..start,
+        format!("{indent}// warplens: {values}{end_mark}"),
+    )
 }
 
 /// The edit: a comment on a line of its own above, indented alike. `None` inside a macro's continued lines,

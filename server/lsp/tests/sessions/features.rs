@@ -205,6 +205,42 @@ async fn the_padding_action_makes_the_conflict_go() {
 }
 
 #[tokio::test]
+async fn a_size_that_nothing_gives_can_be_stated_above_the_kernel() {
+    let text = "__global__ void saxpy(float *y, const float *x, float a, int n) {\n\
+        \x20   int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+        \x20   if (i < n) y[i] += a * x[i];\n}\n";
+    let (mut client, _) = open(json!({}), text).await;
+    let offered = actions(&mut client, 0, &[], json!(["quickfix"])).await;
+    let state = offered
+        .iter()
+        .find(|action| action["title"] == "State `n` of `saxpy` above it")
+        .unwrap_or_else(|| panic!("{offered:#?}"));
+    let edits = &state["edit"]["changes"][URI];
+    let edit = edits[0]["newText"].as_str().expect("a text");
+    assert!(edit.starts_with("// warplens: n="), "{edit}");
+    let change = json!([{"range": edits[0]["range"], "text": edit}]);
+    client.change(URI, 2, change).await;
+    client.published(URI, 2).await;
+    // What is stated is no longer asked for, and the time is a number.
+    let lens = client
+        .ask(
+            "textDocument/codeLens",
+            json!({"textDocument": {"uri": URI}}),
+        )
+        .await;
+    let title = lens[0]["command"]["title"].as_str().expect("a title");
+    assert!(!title.contains('×'), "{title}");
+    let offered = actions(&mut client, 1, &[], json!(["quickfix"])).await;
+    let stated = |action: &Value| {
+        action["title"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("State"))
+    };
+    assert!(!offered.iter().any(stated), "{offered:#?}");
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn a_finding_can_be_silenced_where_it_stands() {
     let (mut client, found) = open(json!({}), &strided(32)).await;
     let offered = actions(&mut client, 2, &found, json!(["quickfix"])).await;

@@ -71,6 +71,10 @@ impl ModelInput {
         let accesses = |space: Space, op: Op| {
             self.facts.accesses.iter().any(|access| {
                 let executed = access.requests != Some(0.0);
+                // The copy's one instruction moves past the registers: it is a load of the compiled kernel.
+                let copied = (access.instruction.as_deref())
+                    .is_some_and(|instruction| instruction.starts_with("cp."));
+                let executed = executed && !(copied && op == Op::Store);
                 access.space == space && access.op == op && executed
             })
         };

@@ -196,7 +196,7 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
 /// The part of the breakdown that a property belongs to. Starting blocks is issuing.
 fn part(breakdown: &mut Breakdown, property: Property) -> &mut f64 {
     match property {
-        // The launch's price stands apart from the cycles: no item has it.
+        // The launch's price is no part of the cycles: no item has it.
         Property::Arithmetic(_) | Property::Block | Property::Launch => &mut breakdown.compute,
         Property::Access {
             memory: Memory::Shared,

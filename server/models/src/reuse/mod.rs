@@ -247,7 +247,7 @@ struct Touched {
 
 enum Places {
     Along(Footprint),
-    /// Any: so many bytes are moved for a block.
+    /// Any: the bytes that are moved for a block.
     Any(f64),
 }
 

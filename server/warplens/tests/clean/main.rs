@@ -343,6 +343,7 @@ fn look(file: &Path) -> Verdict {
         }
     }
     let texts = text::read(&source);
+    let private = private_arrays(&texts);
     for ((name, line), places) in &answers {
         let Some((demands, text)) = demands_at(&texts, *line) else {
             continue;
@@ -351,6 +352,17 @@ fn look(file: &Path) -> Verdict {
         for demand in demands {
             verdict.demands += 1;
             // A class may have its own subscript, here or in a header.
+            // The compiled kernel keeps it in registers: that is no memory.
+            let base = demand.text.split(['[', '.', '-']).next().unwrap_or("");
+            let bytes = demand.text.ends_with(')')
+                && (demand.text.rsplit_once("(&")).is_some_and(|(_, name)| {
+                    name[..name.len() - 1]
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                });
+            if bytes || private.contains(base.trim_start_matches(['*', '('])) {
+                continue;
+            }
             let operators = text.includes || text.tokens.iter().any(|token| token.is("operator"));
             if !places.iter().any(|place| place.answers(&demand, operators)) {
                 verdict.misses.push(format!(
@@ -363,6 +375,51 @@ fn look(file: &Path) -> Verdict {
         }
     }
     verdict
+}
+
+/// Names of arrays that are declared as a thread's own, or given to a function as such, somewhere in these texts.
+fn private_arrays(texts: &[Text]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for text in texts {
+        let tokens = &text.tokens;
+        for at in 1..tokens.len().saturating_sub(1) {
+            let reference = tokens[at + 1].is(")") && tokens[at - 1].is("&");
+            if !(tokens[at + 1].is("[") || reference) || !is_word(&tokens[at].text) {
+                continue;
+            }
+            // Back to the statement's start: a type, and names with their extents before this one.
+            let mut words = 0;
+            let mut closed = 0;
+            let declared = tokens[..at].iter().rev().find_map(|token| {
+                let it = token.text.as_str();
+                let opens = matches!(it, "[" | "{") && closed > 0;
+                closed += i32::from(matches!(it, "]" | "}")) - i32::from(opens);
+                match it {
+                    _ if closed > 0 || opens => None,
+                    ";" | "{" | "}" | "(" | ":" if !(it == "(" && reference && words == 0) => {
+                        Some(words > 0)
+                    }
+                    "__shared__" | "__constant__" | "extern" | "return" | "else" | "case" => {
+                        Some(false)
+                    }
+                    "," | "::" | "<" | ">" | "*" | "&" | "=" | "]" | "(" => None,
+                    word if is_word(word) || word.bytes().all(|b| b.is_ascii_digit()) => {
+                        words += 1;
+                        None
+                    }
+                    _ => Some(false),
+                }
+            });
+            if declared == Some(true) {
+                found.insert(tokens[at].text.clone());
+            }
+        }
+    }
+    found
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 /// The position of an access in the kernel: its own, or that of the call that leads to it.

@@ -247,7 +247,7 @@ impl<'t> Assembly<'_, '_> {
             site,
         };
         let mut arguments = vec![copied];
-        // Where fewer bytes are read than written the rest are zeros; a cache policy stands last.
+        // Where fewer bytes are read than written the rest are zeros; a cache policy comes last.
         if let Some(read) = rest.first()
             && !(instruction.has("L2::cache_hint") && rest.len() == 1)
         {

@@ -27,7 +27,7 @@ impl<'t> Assembly<'_, '_> {
         let sources = Self::flat(sources);
         let sources: Vec<Expr> = sources.into_iter().map(|one| self.read(one)).collect();
         let mut gives = match (&function, &own) {
-            // The type that a conversion gives stands first.
+            // The type that a conversion gives comes first.
             (Function::Math(MathClass::Convert, _), _) => {
                 instruction.suffixes().find_map(type_of).unwrap_or(own)
             }

@@ -56,7 +56,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Site(access.site),
         message: wording::sentence([
             Some(format!(
-                "0 iterations between `{}` and the wait for it: the loop stands still for the latency of memory; a second \
+                "0 iterations between `{}` and the wait for it: the loop waits for the latency of memory; a second \
                  stage of the tile lets the copies of the next iteration run meanwhile",
                 access.text
             )),
