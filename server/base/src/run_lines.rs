@@ -37,11 +37,13 @@ pub struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// Whether a command names it. Beside it there may be scripts, which are other programs.
+    /// Whether a command names it; where a folder has one program, by a name that programs usually have, too. Beside it there may
+    /// be scripts, which are other programs.
     pub(crate) fn is(self, word: &str) -> bool {
         let name = word.rsplit('/').next().unwrap_or(word);
         let name = name.strip_suffix(".exe").unwrap_or(name);
-        [self.stem, self.folder, "main", "a.out"].contains(&name) && !name.is_empty()
+        let usual = self.only && [self.folder, "main", "a.out"].contains(&name);
+        !name.is_empty() && (name == self.stem || usual)
     }
 }
 

@@ -310,7 +310,10 @@ impl Selector<'_> {
                         self.fused[v.0 as usize] = true;
                     }
                     // Registers side by side are a pair, halves that one instruction made are in one register.
-                    Op::Join if inst.ty.words() == 2 || graph.is_pair(&inst.args) => {
+                    Op::Join
+                        if inst.ty.words() == 2 && inst.args.len() == 2
+                            || graph.is_pair(&inst.args) =>
+                    {
                         self.fused[v.0 as usize] = true;
                     }
                     Op::Base(_) => self.fused[v.0 as usize] = true,

@@ -77,6 +77,7 @@ fn work_of(graph: &Graph, v: V) -> Option<Work> {
         Op::Store(Space::Shared, ..) => Work::SharedStore,
         Op::Atomic(..) => Work::Atomic,
         Op::Barrier => Work::Barrier,
+        Op::Product(..) => Work::Tensor,
         Op::Fixed(class, _) => {
             return Work::ALL
                 .into_iter()

@@ -654,16 +654,23 @@ fn directive_values(values: &[(String, String)]) -> LaunchValues {
     found
 }
 
-/// True where a kernel takes `threadIdx.y` for the number of a warp and `threadIdx.x` for a lane, by the names it gives them.
+/// True where a kernel takes `threadIdx.y` for the number of a warp, or `threadIdx.x` for a lane, by the name it gives it: `warp`,
+/// `warp_id`, `warpIdx`, `lane_id`; not `warped`.
 fn numbers_warps(kernel: &Kernel) -> bool {
     let mut numbers = |statement: &Stmt| {
         let StmtKind::Declare(id, Some(value)) = &statement.kind else {
             return false;
         };
         let name = kernel.var(*id).name.to_ascii_lowercase();
+        let of = |word: &str| {
+            let rest = name
+                .strip_prefix(word)
+                .map(|rest| rest.trim_start_matches('_'));
+            matches!(rest, Some("" | "id" | "idx" | "index" | "y" | "x"))
+        };
         match value.without_casts().kind {
-            ExprKind::Builtin(Builtin::ThreadIdx(1)) => name.contains("warp"),
-            ExprKind::Builtin(Builtin::ThreadIdx(0)) => name.contains("lane"),
+            ExprKind::Builtin(Builtin::ThreadIdx(1)) => of("warp"),
+            ExprKind::Builtin(Builtin::ThreadIdx(0)) => of("lane"),
             _ => false,
         }
     };

@@ -750,12 +750,12 @@ fn bulk(
         let units = (end.div_euclid(unit) - start.div_euclid(unit) + 1) as u32;
         let ideal = bytes.div_ceil(unit as u32);
         if space == Space::Shared {
-            cost[3] += units;
-            cost[4] += ideal;
+            cost[3] = cost[3].saturating_add(units);
+            cost[4] = cost[4].saturating_add(ideal);
         } else {
-            cost[0] += units;
-            cost[1] += ideal;
-            cost[2] += units * unit as u32;
+            cost[0] = cost[0].saturating_add(units);
+            cost[1] = cost[1].saturating_add(ideal);
+            cost[2] = cost[2].saturating_add(units.saturating_mul(unit as u32));
         }
     }
     cost

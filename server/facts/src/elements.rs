@@ -24,11 +24,17 @@ impl Executor<'_> {
             return;
         }
         let followed = ty.is_int() && !matches!(value.kind, Kind::Data);
-        let constant = self.arena.as_const(offset).is_some();
+        let size = ty.size() as i64;
         let arena = &self.arena;
+        let start = arena.as_const(offset);
         let stores = self.elements.entry(array).or_default();
-        stores.retain(|stored| {
-            constant && arena.as_const(stored.offset).is_some() && stored.offset != offset
+        // What shares a byte with it is overwritten, in part or as a whole.
+        stores.retain(|stored| match (start, arena.as_const(stored.offset)) {
+            (Some(start), Some(other)) => {
+                other.saturating_add(stored.size as i64) <= start
+                    || start.saturating_add(size) <= other
+            }
+            _ => false,
         });
         if followed && stores.len() < MOST_STORES {
             stores.push(Stored {

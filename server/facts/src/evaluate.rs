@@ -1446,6 +1446,10 @@ impl Executor<'_> {
             self.enter(reads, true, usize::MAX, false);
         }
         self.eval(from);
+        // Of all that is loaded on the way, a subscript's value among it, the last is what is copied.
+        let loaded = self.accesses.get(first..).unwrap_or_default();
+        let copied = loaded.iter().rfind(|draft| draft.op == Op::Load);
+        let copied = copied.map(|draft| draft.site);
         self.context = outer;
         self.settle();
         let place = self.place(to);
@@ -1453,7 +1457,8 @@ impl Executor<'_> {
         let origin = self.origin(whole);
         let added = self.accesses.iter_mut().enumerate().skip(first);
         for (number, draft) in added {
-            if matches!(draft.space, Space::Global | Space::Shared) {
+            let of_copy = draft.op != Op::Load || Some(draft.site) == copied;
+            if of_copy && matches!(draft.space, Space::Global | Space::Shared) {
                 draft.site = whole.site;
                 draft.origin = origin;
                 draft.ahead = Some(0);
@@ -1472,7 +1477,9 @@ impl Executor<'_> {
         let bytes = rest.first().and_then(|size| {
             let size = self.eval(size);
             let id = self.as_int(&size);
-            self.arena.value(id)
+            // A size that is only assumed tells nothing of the request.
+            let known = !crate::context::assumed(&self.arena, id);
+            self.arena.value(id).filter(|_| known)
         });
         let bytes = bytes
             .and_then(|bytes| u32::try_from(bytes).ok())

@@ -60,12 +60,13 @@ impl Executor<'_> {
         let Function::Tile { store } = function else {
             return None;
         };
+        let (pointer, rest) = arguments.split_first()?;
         let of_pairs = self.profile.compute_capability >= Some((7, 5));
-        let fragment = arguments[1..]
+        let fragment = rest
             .iter()
             .find_map(|argument| Fragment::of(&argument.ty))
             .filter(|_| of_pairs)?;
-        let numbers: Vec<Id> = arguments[1..]
+        let numbers: Vec<Id> = rest
             .iter()
             .filter(|argument| argument.ty.is_int())
             .map(|argument| {
@@ -84,7 +85,7 @@ impl Executor<'_> {
         if !memory.lines.is_multiple_of(SIDE) || !memory.along.is_multiple_of(SIDE) {
             return None;
         }
-        let pointer = self.eval(&arguments[0]);
+        let pointer = self.eval(pointer);
         let Kind::Pointer(array, start) = pointer.kind else {
             return None;
         };

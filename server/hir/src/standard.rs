@@ -6,8 +6,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use warplens_ir::Type;
 use warplens_syntax::{Expanded, Language};
 
+use crate::types::class_of;
 use crate::{Unit, outline};
 
 const TEXT: &str = "
@@ -111,4 +113,25 @@ pub(crate) fn library(language: Language) -> Option<Arc<Unit>> {
         Arc::new(Unit::behind(&parsed, &items, None, true))
     });
     Some(Arc::clone(unit))
+}
+
+/// Structures within structures that are looked into.
+const DEEPEST: u32 = 4;
+
+/// How a tensor is taken to lie in memory that a type is, or holds: the views of the text above have no stride along the last
+/// dimension, and `IndexToOffset` none at all, which the library's own have.
+pub(crate) fn assumed_layout(ty: &Type, depth: u32) -> Option<&'static str> {
+    let Type::Struct(structure) = ty else {
+        return None;
+    };
+    let own = class_of(structure).filter(|class| class.definition.text.path.as_os_str().is_empty());
+    match own.as_ref().map(|class| class.name.as_str()) {
+        Some("TensorAccessor") => Some("contiguous in the last dimension"),
+        Some("TensorInfo") => Some("contiguous"),
+        _ if depth < DEEPEST => {
+            let mut fields = structure.fields.iter();
+            fields.find_map(|field| assumed_layout(&field.ty, depth + 1))
+        }
+        _ => None,
+    }
 }

@@ -176,8 +176,10 @@ pub struct OpenTimes {
     pub times: u64,
     /// The conditions, outermost first.
     pub deciding: Arc<[Arc<Decides>]>,
-    /// Iterations of the innermost of them, a loop, that are counted elsewhere already.
-    pub before: u64,
+    /// Of each of them, where it is a loop, the iterations that are counted elsewhere already.
+    pub before: Arc<[u64]>,
+    /// More decides it than `deciding` names: there is no formula.
+    pub is_cut: bool,
     /// The iteration that was walked last, and the times in it.
     walked: (u32, u64),
 }
@@ -191,7 +193,9 @@ impl Often {
     fn add(&mut self, other: Often) {
         self.known = self.known.saturating_add(other.known);
         for one in other.open {
-            let same = |known: &&mut OpenTimes| known.deciding == one.deciding;
+            let same = |known: &&mut OpenTimes| {
+                known.deciding == one.deciding && known.is_cut == one.is_cut
+            };
             match self.open.iter_mut().find(same) {
                 Some(known) => {
                     let (turn, times) = &mut known.walked;
@@ -208,15 +212,48 @@ impl Often {
     }
 }
 
-/// A loop or a condition of the host program.
+/// A loop or a side of a condition of the host program.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Decides {
-    /// A loop, whose iterations count; else a condition that holds or does not.
-    pub is_loop: bool,
+    /// Which of these.
+    pub side: Side,
     /// The condition, as the source writes it.
     pub text: Arc<str>,
     /// Where it stands.
     pub place: HostPlace,
+}
+
+impl Decides {
+    /// A loop, whose iterations count; else a condition that holds or does not.
+    pub fn is_loop(&self) -> bool {
+        self.side == Side::Loop
+    }
+}
+
+/// What a condition leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The iterations of a loop.
+    Loop,
+    /// What is done where it holds.
+    Then,
+    /// What is done where it does not.
+    Else,
+    /// A case of a `switch`, by its label as the source writes it.
+    Case(Arc<str>),
+    /// The `default` of a `switch`.
+    Default,
+}
+
+impl Side {
+    /// The other side of a condition; `None` where there are not two.
+    fn other(&self) -> Option<Side> {
+        match self {
+            Side::Then => Some(Side::Else),
+            Side::Else => Some(Side::Then),
+            Side::Loop | Side::Case(_) | Side::Default => None,
+        }
+    }
 }
 
 /// A loop or a condition that the walk is in.
@@ -226,25 +263,37 @@ pub(super) struct Around {
     /// It is not known whether, or how often, it leads here.
     pub(super) is_open: bool,
     /// The iteration that is walked, where each may be the last.
-    pub(super) turn: u32,
+    turn: u32,
     /// Iterations that are certain.
-    pub(super) certain: u64,
+    certain: u64,
+    /// Iterations that were walked to their end one by one.
+    walked: u64,
+    /// What decides whether this iteration came past its `continue`s.
+    past: Past,
+}
+
+/// What decides whether an iteration came past its `continue`s.
+#[derive(Debug, Clone, Default)]
+struct Past {
+    /// Sides of conditions.
+    sides: Vec<Arc<Decides>>,
+    /// They are not all: where several conditions together lead to a `continue`, no product says the rest.
+    is_cut: bool,
+}
+
+impl Past {
+    fn is_open(&self) -> bool {
+        self.is_cut || !self.sides.is_empty()
+    }
 }
 
 impl Host<'_> {
     /// The walk comes into a loop or a side of a condition.
-    pub(super) fn enter(
-        &mut self,
-        node: Option<Node>,
-        is_loop: bool,
-        is_open: bool,
-        source: Source,
-    ) {
-        let text = node.map_or("", |node| text(node, source));
-        let text = text
-            .strip_prefix('(')
-            .and_then(|text| text.strip_suffix(')'))
-            .unwrap_or(text);
+    pub(super) fn enter(&mut self, node: Option<Node>, side: Side, is_open: bool, source: Source) {
+        if self.running.is_none() {
+            return;
+        }
+        let text = node.and_then(|node| source.parsed.text.get(condition_in(node)));
         let place = node.map(|node| place(node.byte_range(), source));
         let place = place.or_else(|| {
             self.around
@@ -253,13 +302,15 @@ impl Host<'_> {
         });
         self.around.push(Around {
             decides: Arc::new(Decides {
-                is_loop,
-                text: quoted(text),
+                side,
+                text: quoted(text.unwrap_or_default()),
                 place: place.unwrap_or_else(|| self::place(0..0, source)),
             }),
             is_open,
             turn: 0,
             certain: 0,
+            walked: 0,
+            past: Past::default(),
         });
     }
 
@@ -268,10 +319,24 @@ impl Host<'_> {
         self.around.pop();
     }
 
+    /// The loop that the walk is in ended an iteration: so many were walked.
+    pub(super) fn iterated(&mut self, walked: u64) {
+        if let Some(around) = self.around.last_mut() {
+            around.walked = walked;
+        }
+    }
+
+    /// The `continue`s of the loop that the walk is in meet here, or its iteration begins.
+    pub(super) fn continues_meet(&mut self) {
+        if let Some(around) = self.around.last_mut() {
+            around.past = Past::default();
+        }
+    }
+
     /// The loop that the walk is in may have ended before the iteration that follows; that many are certain.
     pub(super) fn may_have_ended(&mut self, certain: u64) {
         if let Some(around) = self.around.last_mut() {
-            if !around.is_open {
+            if around.turn == 0 {
                 around.is_open = true;
                 around.certain = certain;
             }
@@ -279,9 +344,46 @@ impl Host<'_> {
         }
     }
 
+    /// A way out of that many loops, the innermost, which some runs take: what follows in this iteration is no longer certain.
+    pub(super) fn may_end_here(&mut self, loops: usize) {
+        let around = self.around.iter_mut().rev();
+        let around = around.filter(|around| around.decides.is_loop());
+        for around in around.take(loops) {
+            if !around.is_open {
+                around.is_open = true;
+                around.certain = around.walked;
+            }
+        }
+    }
+
+    /// A `continue` of the innermost loop, which some iterations come to: what follows in them others do.
+    pub(super) fn may_skip(&mut self) {
+        let all = &mut self.around;
+        let Some(at) = all.iter().rposition(|around| around.decides.is_loop()) else {
+            return;
+        };
+        let (outer, inner) = all.split_at_mut(at + 1);
+        let Some(turns) = outer.last_mut() else {
+            return;
+        };
+        let mut open = inner.iter().filter(|around| around.is_open);
+        match (open.next(), open.next()) {
+            (None, _) => {}
+            (Some(only), None) => match only.decides.side.other() {
+                Some(side) => turns.past.sides.push(Arc::new(Decides {
+                    side,
+                    ..(*only.decides).clone()
+                })),
+                None => turns.past.is_cut = true,
+            },
+            _ => turns.past.is_cut = true,
+        }
+    }
+
     /// Whether a condition that is not known decides if the program comes here.
     pub(super) fn is_doubtful(&self) -> bool {
-        self.around.iter().any(|around| around.is_open)
+        let mut around = self.around.iter();
+        around.any(|around| around.is_open || around.past.is_open())
     }
 
     /// Notes what happens here.
@@ -299,43 +401,57 @@ impl Host<'_> {
             self.lost_events = true;
             return;
         }
-        let times = self.running.as_ref().map_or(1, |running| running.times);
-        let open = self.around.iter().filter(|around| around.is_open);
-        let deciding: Vec<Arc<Decides>> = open
-            .map(|around| Arc::clone(&around.decides))
-            .take(MOST_DECIDING)
-            .collect();
-        let often = if deciding.is_empty() {
-            Often {
-                known: times,
-                open: Vec::new(),
-            }
-        } else {
-            let turn = self.around.iter().map(|around| around.turn).sum();
-            let innermost = self.around.iter().rev().find(|around| around.is_open);
-            let open = OpenTimes {
-                times,
-                before: innermost.map_or(0, |around| around.certain),
-                deciding: deciding.into(),
-                walked: (turn, times),
-            };
-            Often {
-                known: 0,
-                open: vec![open],
-            }
-        };
-        let around = self
-            .around
-            .iter()
-            .rev()
-            .find(|around| around.decides.is_loop);
+        let around = self.around.iter().rev();
+        let mut around = around.filter(|around| around.decides.is_loop());
         self.events.push(HostEvent {
             kind,
             call: call.to_owned(),
             place: place(range, source),
-            often,
-            around: around.map(|around| Arc::clone(&around.decides)),
+            often: self.often(),
+            around: around.next().map(|around| Arc::clone(&around.decides)),
         });
+    }
+
+    /// How often what is walked now is done.
+    fn often(&self) -> Often {
+        let times = self.running.as_ref().map_or(1, |running| running.times);
+        if !self.is_doubtful() {
+            return Often {
+                known: times,
+                open: Vec::new(),
+            };
+        }
+        let mut deciding: Vec<(&Arc<Decides>, u64)> = Vec::new();
+        let mut is_cut = false;
+        for around in &self.around {
+            let own = around.is_open.then_some((&around.decides, around.certain));
+            let past = around.past.sides.iter().map(|side| (side, 0));
+            for one in own.into_iter().chain(past) {
+                // The side that does not lead to a `continue`, and what is past it.
+                let known = deciding.iter().any(|(known, _)| *known == one.0);
+                if !known && deciding.len() < MOST_DECIDING {
+                    deciding.push(one);
+                } else {
+                    is_cut |= !known;
+                }
+            }
+            is_cut |= around.past.is_cut;
+        }
+        let turn = self.around.iter().map(|around| around.turn).sum();
+        let open = OpenTimes {
+            times,
+            before: deciding.iter().map(|(_, certain)| *certain).collect(),
+            deciding: deciding
+                .into_iter()
+                .map(|(one, _)| Arc::clone(one))
+                .collect(),
+            is_cut,
+            walked: (turn, times),
+        };
+        Often {
+            known: 0,
+            open: vec![open],
+        }
     }
 
     /// Notes a call of a toolkit's function that moves, takes or gives back memory, or waits.
@@ -583,6 +699,9 @@ impl Host<'_> {
         match pointer {
             Value::Address(place) => {
                 let slot = self.slots.get(place.slot)?;
+                if slot.may_be_pinned {
+                    return None;
+                }
                 slot.memory.or(match &slot.ty {
                     // A variable or a container of the host.
                     Type::Int { .. } | Type::Float { .. } | Type::Struct(_) | Type::Array(..) => {
@@ -666,13 +785,31 @@ fn unsaid(written: &str) -> HostSize {
 }
 
 /// The beginning of a piece of source, on one line.
-fn quoted(text: &str) -> Arc<str> {
+pub(super) fn quoted(text: &str) -> Arc<str> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= LONGEST_TEXT {
         return line.into();
     }
     let cut: String = line.chars().take(LONGEST_TEXT - 1).collect();
     format!("{cut}…").into()
+}
+
+/// The bytes that say a condition: `n > 0` of `(n > 0)`, `x : all` of a loop over a range.
+fn condition_in(node: Node) -> Range<usize> {
+    let whole = node.byte_range();
+    match node.kind() {
+        Kind::ConditionClause | Kind::ParenthesizedExpression if whole.len() > 2 => {
+            whole.start + 1..whole.end - 1
+        }
+        Kind::ForRangeLoop => {
+            let begin = node.field(Field::Type).or(node.field(Field::Declarator));
+            match (begin, node.field(Field::Right)) {
+                (Some(begin), Some(end)) => begin.start_byte()..end.end_byte(),
+                _ => whole,
+            }
+        }
+        _ => whole,
+    }
 }
 
 /// The condition of a loop, or the loop itself where it has none.

@@ -34,7 +34,7 @@ mod walk;
 pub use builds::{Build, builds, may_build};
 pub use events::{
     Decides, Direction, HostCopy, HostEvent, HostEventKind, HostPlace, HostSize, MemoryKind, Often,
-    OpenTimes, Wait,
+    OpenTimes, Side, Wait,
 };
 pub use index::WORDS as LAUNCH_WORDS;
 pub use loops::{HostLoop, LoopCall, LoopCallKind};

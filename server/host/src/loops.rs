@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{BinaryOperator, Field, Kind, Node};
 
 use super::memory::{LOOPS, around, text_at, within};
 use super::state::Host;
@@ -20,11 +20,11 @@ pub struct HostLoop {
     pub range: Range<usize>,
     /// The launch is the first in it.
     pub is_first: bool,
-    /// Calls of the toolkit that each iteration makes, in order.
+    /// Calls of the toolkit that each iteration makes, and all launches in it, in order.
     pub calls: Vec<LoopCall>,
 }
 
-/// A call in a loop that launches, made in each iteration.
+/// A call in a loop that launches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoopCall {
     /// What it does.
@@ -46,6 +46,8 @@ pub enum LoopCallKind {
     Allocate,
     /// Device memory is given back, for which the host waits.
     Free,
+    /// A launch; of the first in the loop how often a run makes it with whatever arguments, where that is known.
+    Launch(Option<u64>),
 }
 
 impl HostLoop {
@@ -60,6 +62,16 @@ impl HostLoop {
             is_first: self.is_first,
             calls: calls.collect(),
         }
+    }
+
+    /// The same where a run makes its first launch that often.
+    pub(crate) fn made(&self, times: u64) -> HostLoop {
+        let mut made = self.clone();
+        let launch = |call: &&mut LoopCall| matches!(call.kind, LoopCallKind::Launch(_));
+        if let Some(first) = made.calls.iter_mut().find(launch) {
+            first.kind = LoopCallKind::Launch(Some(times));
+        }
+        made
     }
 }
 
@@ -81,17 +93,21 @@ impl Host<'_> {
         }
         let body = turns.field(Field::Body)?;
         let mut found = Vec::new();
-        within(turns, Kind::CallExpression, &mut found);
+        within(turns, &[Kind::CallExpression], &mut found);
         found.sort_by_key(Node::start_byte);
-        let mut launches = found.iter().filter(|call| launches(**call, source));
-        let is_first = launches
+        let jumps = jumps(turns);
+        let mut all = found.iter().filter(|call| launches(**call, source));
+        let is_first = all
             .next()
             .is_some_and(|first| first.start_byte() == launch.start_byte());
         let calls = found.iter().filter_map(|call| {
             let name = text_at(call.field(Field::Function)?, source);
-            let kind = kind(name)?;
-            let each = !is_conditional(*call, turns);
-            each.then(|| LoopCall {
+            let kind = if launches(*call, source) {
+                LoopCallKind::Launch(None)
+            } else {
+                kind(name).filter(|_| !is_conditional(*call, turns, &jumps))?
+            };
+            Some(LoopCall {
                 kind,
                 name: name.to_owned(),
                 range: source.parsed.place(call.byte_range()).range,
@@ -126,24 +142,62 @@ fn launches(call: Node, source: Source) -> bool {
     syntax.is_some() || name.contains("LaunchKernel") || name.contains("LaunchCooperativeKernel")
 }
 
-/// Whether a condition in the loop decides if an iteration comes to the call.
-fn is_conditional(call: Node, turns: Node) -> bool {
+/// The `continue`s and `break`s of the loop itself, and where it is left by `goto`.
+fn jumps(turns: Node<'_>) -> Vec<Node<'_>> {
+    const KINDS: [Kind; 3] = [
+        Kind::ContinueStatement,
+        Kind::BreakStatement,
+        Kind::GotoStatement,
+    ];
+    let mut found = Vec::new();
+    within(turns, &KINDS, &mut found);
+    found.retain(|jump| {
+        let target = match jump.kind() {
+            Kind::GotoStatement => Some(turns),
+            Kind::ContinueStatement => around(*jump, LOOPS),
+            _ => around(*jump, &[LOOPS, &[Kind::SwitchStatement]].concat()),
+        };
+        target.is_some_and(|target| target.id() == turns.id())
+    });
+    found
+}
+
+/// Whether an iteration may go by without the call: a condition in the loop decides it, or how often a loop in it goes round, or the
+/// call is in a lambda.
+fn is_conditional(call: Node, turns: Node, jumps: &[Node]) -> bool {
+    if jumps
+        .iter()
+        .any(|jump| jump.start_byte() < call.start_byte())
+    {
+        return true;
+    }
     let mut at = call;
     while let Some(parent) = at
         .parent()
         .filter(|parent| parent.start_byte() >= turns.start_byte())
     {
+        let is = |field: Field| parent.field(field).is_some_and(|part| part.id() == at.id());
+        let whole = parent.id() == turns.id();
         let decides = match parent.kind() {
-            Kind::IfStatement | Kind::ConditionalExpression => parent
-                .field(Field::Condition)
-                .is_none_or(|condition| condition.id() != at.id()),
-            Kind::CaseStatement | Kind::CatchClause => true,
+            Kind::IfStatement | Kind::ConditionalExpression => !is(Field::Condition),
+            Kind::BinaryExpression => {
+                let operator = warplens_syntax::binary(parent);
+                let short = matches!(operator, Some(BinaryOperator::And | BinaryOperator::Or));
+                short && is(Field::Right)
+            }
+            Kind::ForStatement | Kind::ForRangeLoop if whole => {
+                is(Field::Initializer) || is(Field::Right)
+            }
+            Kind::ForStatement | Kind::WhileStatement | Kind::ForRangeLoop => {
+                is(Field::Body) || is(Field::Update)
+            }
+            Kind::CaseStatement | Kind::CatchClause | Kind::LambdaExpression => true,
             _ => false,
         };
         if decides {
             return true;
         }
-        if parent.id() == turns.id() {
+        if whole {
             break;
         }
         at = parent;

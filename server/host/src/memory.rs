@@ -64,7 +64,7 @@ impl Host<'_> {
             return Vec::new();
         };
         let mut calls = Vec::new();
-        within(function, Kind::CallExpression, &mut calls);
+        within(function, &[Kind::CallExpression], &mut calls);
         let turns =
             around(launch, LOOPS).filter(|turns| turns.start_byte() > function.start_byte());
         let ahead = text.contains("MemPrefetchAsync") || text.contains("MemAdvise");
@@ -82,7 +82,7 @@ impl Host<'_> {
                     *known.or_insert_with(|| is_pageable(function, host, source))
                 };
                 let repeated = turns
-                    .filter(|turns| is_repeated(call, name, source, *turns))
+                    .filter(|turns| is_repeated(call, launch, name, source, *turns))
                     .map(|_| HostMemoryKind::Repeated);
                 let kinds = [kind(call, name, source, pageable, turns, ahead), repeated];
                 for kind in kinds.into_iter().flatten() {
@@ -136,18 +136,19 @@ pub(super) fn around<'t>(node: Node<'t>, kinds: &[Kind]) -> Option<Node<'t>> {
     Some(at)
 }
 
-/// The nodes of a kind below one, within the bound.
-pub(super) fn within<'t>(node: Node<'t>, kind: Kind, found: &mut Vec<Node<'t>>) {
+/// The nodes of some kinds below one, within the bound; false where that left some out.
+pub(super) fn within<'t>(node: Node<'t>, kinds: &[Kind], found: &mut Vec<Node<'t>>) -> bool {
     let mut open = vec![node];
     for _ in 0..MOST_NODES {
         let Some(node) = open.pop() else {
-            return;
+            return true;
         };
-        if node.kind() == kind {
+        if kinds.contains(&node.kind()) {
             found.push(node);
         }
         open.extend(named(node));
     }
+    open.is_empty()
 }
 
 fn named(node: Node) -> Vec<Node> {
@@ -219,8 +220,9 @@ fn kind(
     }
 }
 
-/// True where a call in the loop copies the same memory of the host to `name` in each turn: it is named nowhere else in the loop.
-fn is_repeated(call: Node, name: &str, source: Source, turns: Node) -> bool {
+/// True where a call in the loop copies the same memory of the host to `name` in each turn: the loop names the one in the copy alone,
+/// the other in the copy and in the launch.
+fn is_repeated(call: Node, launch: Node, name: &str, source: Source, turns: Node) -> bool {
     let inside = call.start_byte() >= turns.start_byte() && call.end_byte() <= turns.end_byte();
     let callee = call
         .field(Field::Function)
@@ -243,12 +245,15 @@ fn is_repeated(call: Node, name: &str, source: Source, turns: Node) -> bool {
         return false;
     };
     let mut names = Vec::new();
-    within(turns, Kind::Identifier, &mut names);
-    let mut others = names.iter().filter(|node| {
-        text_at(**node, source) == host
-            && !(call.start_byte()..call.end_byte()).contains(&node.start_byte())
-    });
-    others.next().is_none()
+    if !within(turns, &[Kind::Identifier], &mut names) {
+        return false;
+    }
+    let inside = |whole: Node, node: &Node| whole.byte_range().contains(&node.start_byte());
+    names.iter().all(|node| match text_at(*node, source) {
+        text if text == host => inside(call, node),
+        text if text == name => inside(call, node) || inside(launch, node),
+        _ => true,
+    })
 }
 
 /// True where the function shows that the host's memory of that name comes from the heap, and nothing in it pins that.
@@ -260,8 +265,8 @@ fn is_pageable(function: Node, name: &str, source: Source) -> bool {
         return false;
     }
     let mut declared = Vec::new();
-    within(function, Kind::Declaration, &mut declared);
-    within(function, Kind::AssignmentExpression, &mut declared);
+    let kinds = [Kind::Declaration, Kind::AssignmentExpression];
+    within(function, &kinds, &mut declared);
     declared.into_iter().any(|node| {
         let holder = match node.kind() {
             Kind::AssignmentExpression => node.field(Field::Left).map(|left| text_at(left, source)),

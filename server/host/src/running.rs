@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::LaunchSite;
-use super::events::{self, HostEvent, condition_of};
+use super::events::{self, HostEvent, Side, condition_of};
 use super::index::{self, Index};
 use super::parameters::parameter_list;
 use super::state::Host;
@@ -153,7 +153,26 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
             None => became.push(None),
         }
     }
+    made_in_loops(&mut sites);
     (sites, became)
+}
+
+/// Tells the loops around launches how often these are made, with whatever arguments.
+fn made_in_loops(sites: &mut [LaunchSite]) {
+    let mut made: FxHashMap<(std::ops::Range<usize>, String), Option<u64>> = FxHashMap::default();
+    for site in sites.iter() {
+        let key = (site.range.clone(), site.kernel.clone());
+        let sum = made.entry(key).or_insert(Some(0));
+        *sum = (|| sum.as_ref()?.checked_add(site.count?))();
+    }
+    for site in sites {
+        let key = (site.range.clone(), site.kernel.clone());
+        if let (Some(around), Some(Some(times))) = (&site.around, made.get(&key))
+            && around.is_first
+        {
+            site.around = Some(Arc::new(around.made(*times)));
+        }
+    }
 }
 
 impl Host<'_> {
@@ -216,7 +235,7 @@ impl Host<'_> {
             work: self.work_left(),
         };
         self.breakables.push(self.breakable(true));
-        self.enter(condition_of(condition, body), true, false, source);
+        self.enter(condition_of(condition, body), Side::Loop, false, source);
         let launches = body.is_some_and(|body| self.may_launch(body, source));
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
         let apart = self
@@ -269,14 +288,12 @@ impl Host<'_> {
                 break Ended::Left;
             }
             // Where the program may have left it again and again, how it goes on is not known.
-            let exits = self
-                .breakables
-                .last()
-                .map_or(0, |around| around.states.len());
+            let exits = self.exits();
             if let Some(update) = update {
                 self.eval(update, source);
             }
             turns += 1;
+            self.iterated(u64::from(turns));
             if exits > 0 {
                 self.may_have_ended(u64::from(turns));
             }
@@ -288,10 +305,13 @@ impl Host<'_> {
             Ended::Left => false,
             Ended::Past => true,
             Ended::Open(left) => {
-                self.rest_of_turns(&before, &turn, left, u64::from(turns), |host| {
+                // Where it may be left before, its condition does not say how many there are.
+                let counted = left.filter(|_| self.exits() == 0);
+                self.rest_of_turns(&before, &turn, counted, u64::from(turns), |host| {
                     if let Some(body) = body {
                         host.statement(body, source);
                     }
+                    host.continues_meet();
                     if let Some(update) = update {
                         host.eval(update, source);
                     }
@@ -312,7 +332,9 @@ impl Host<'_> {
         if let Some(around) = self.breakables.last_mut() {
             around.turn = mark;
         }
+        self.continues_meet();
         let goes_on = body.is_none_or(|body| self.statement(body, source));
+        self.continues_meet();
         let around = self.breakables.last_mut();
         let mut ends = around.map_or_else(Vec::new, |around| std::mem::take(&mut around.continues));
         if ends.is_empty() {
@@ -324,6 +346,13 @@ impl Host<'_> {
         self.take_back(mark);
         self.join(&ends);
         true
+    }
+
+    /// How often the walk came to a way out of the loop that it is in.
+    fn exits(&self) -> usize {
+        self.breakables
+            .last()
+            .map_or(0, super::state::Breakable::exits)
     }
 
     /// Leaves a loop that began there, by its end where the walk goes on, or by its `break`s; false where neither is.
@@ -394,16 +423,29 @@ impl Host<'_> {
         if turns.is_none() {
             self.may_have_ended(certain);
         }
-        for pass in 1..=MOST_PASSES {
+        let mut counted = turns.is_some();
+        let exits = self.exits();
+        let mut pass = 1;
+        loop {
             let (walked, mark) = (self.touched_mark(), self.mark());
             let (slots, sites) = (self.slots.len(), self.sites.len());
             let events = self.events.len();
+            self.continues_meet();
             walk(self);
             let again = self.varying(walked, mark);
             let known = varying.len();
             varying.extend(again.into_iter().filter(|slot| *slot < slots));
             let settled = varying.len() == known;
-            if settled || pass == MOST_PASSES {
+            // A way out that the turns before did not come to: their number is not that of the turns that are left.
+            let leaves = counted && self.exits() > exits;
+            if leaves {
+                counted = false;
+                if let Some(running) = &mut self.running {
+                    running.times = times;
+                }
+                self.may_have_ended(certain);
+            }
+            if (settled || pass == MOST_PASSES) && !leaves {
                 self.loosen(before.touched, before.mark, &varying);
                 break;
             }
@@ -415,6 +457,7 @@ impl Host<'_> {
             } else {
                 self.loosen(before.touched, before.mark, &varying);
             }
+            pass += usize::from(!leaves);
         }
         if let Some(running) = &mut self.running {
             running.times = times;
@@ -427,11 +470,13 @@ impl Host<'_> {
         values: &[Value],
         element: Option<usize>,
         body: Node,
+        node: Node,
         source: Source,
     ) -> bool {
         let began = self.mark();
         self.breakables.push(self.breakable(true));
-        self.enter(Some(body), true, false, source);
+        self.enter(Some(node), Side::Loop, false, source);
+        let mut turns = 0;
         let goes_on = values.iter().all(|value| {
             if let Some(slot) = element {
                 let place = Place {
@@ -440,7 +485,13 @@ impl Host<'_> {
                 };
                 self.write(&place, value.clone());
             }
-            self.turn(Some(body), source)
+            let goes_on = self.turn(Some(body), source);
+            turns += 1;
+            self.iterated(turns);
+            if self.exits() > 0 {
+                self.may_have_ended(turns);
+            }
+            goes_on
         });
         self.leave();
         self.left(began, goes_on)
@@ -453,6 +504,7 @@ impl Host<'_> {
         };
         let changes = self.changes(self.breakables[at].turn);
         self.breakables[at].continues.push(changes);
+        self.may_skip();
     }
 
     /// Whether something may be launched in a part of the program, by its words: launches, names of functions that lead to one, and of

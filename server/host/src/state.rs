@@ -44,6 +44,8 @@ pub(super) struct Slot {
     pub(super) bytes: Option<u64>,
     /// Whose memory it is, where a function of a toolkit or of the C library gave it.
     pub(super) memory: Option<MemoryKind>,
+    /// A condition that is not known decides whether it is pinned.
+    pub(super) may_be_pinned: bool,
 }
 
 /// A function being walked.
@@ -80,6 +82,15 @@ pub(super) struct Breakable {
     pub(super) turn: usize,
     /// The state at each `continue` of the turn.
     pub(super) continues: Vec<Changes>,
+    /// How often the walk came to a `return` in it, or to another way out of the function.
+    pub(super) leaves: usize,
+}
+
+impl Breakable {
+    /// How often the walk came to a way out of it.
+    pub(super) fn exits(&self) -> usize {
+        self.states.len() + self.leaves
+    }
 }
 
 /// Variables with what they hold, where that differs from the state they are compared with.
@@ -280,6 +291,7 @@ impl<'p> Host<'p> {
             is_loop,
             turn: self.mark(),
             continues: Vec::new(),
+            leaves: 0,
         }
     }
 
@@ -294,6 +306,7 @@ impl<'p> Host<'p> {
             decays,
             bytes: None,
             memory: None,
+            may_be_pinned: false,
         });
         self.slots.len() - 1
     }

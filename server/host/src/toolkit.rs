@@ -85,12 +85,12 @@ impl Host<'_> {
                 self.memory_of(&value(2), MemoryKind::Device)
             }
             "clSVMAlloc" => self.memory_of(&value(2), MemoryKind::Managed),
-            "cudaHostRegister" | "hipHostRegister" => {
-                if let Value::Address(place) = value(0)
-                    && let Some(slot) = self.slots.get_mut(place.slot)
-                {
-                    slot.memory = Some(MemoryKind::Pinned);
-                }
+            "cudaHostRegister" | "hipHostRegister" | "cuMemHostRegister" => {
+                self.is_kept_now(&value(0), MemoryKind::Pinned);
+                success
+            }
+            "cudaHostUnregister" | "hipHostUnregister" | "cuMemHostUnregister" => {
+                self.is_kept_now(&value(0), MemoryKind::Pageable);
                 success
             }
             "cudaGetDeviceCount" | "hipGetDeviceCount" => {
@@ -142,6 +142,19 @@ impl Host<'_> {
         self.slots[memory.slot].bytes = extent(bytes);
         self.slots[memory.slot].memory = Some(kind);
         Value::Address(memory)
+    }
+
+    /// Memory of the host is pinned, or no longer: not known where a condition that is not known decides whether the program comes here.
+    fn is_kept_now(&mut self, pointer: &Value, kind: MemoryKind) {
+        let doubtful = self.is_doubtful();
+        if let Value::Address(place) = pointer
+            && let Some(slot) = self.slots.get_mut(place.slot)
+        {
+            slot.may_be_pinned = doubtful;
+            if !doubtful {
+                slot.memory = Some(kind);
+            }
+        }
     }
 
     /// The bytes of the memory that a pointer leads into, where they are known.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::evaluate::names_fields;
+use super::events::{Side, quoted};
 use super::index::{declared_name, plain};
 use super::state::{Breakable, Host};
 use super::value::{MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
@@ -125,7 +126,10 @@ impl Host<'_> {
                 }
                 false
             }
-            Kind::ThrowStatement | Kind::GotoStatement | Kind::CoReturnStatement => false,
+            Kind::ThrowStatement | Kind::GotoStatement | Kind::CoReturnStatement => {
+                self.leaves_loops();
+                false
+            }
             Kind::LabeledStatement => {
                 // Whoever jumps here comes with other values.
                 self.forget_everything();
@@ -232,7 +236,18 @@ impl Host<'_> {
         self.take_back(mark);
     }
 
+    /// The program leaves all loops of the function here.
+    fn leaves_loops(&mut self) {
+        if self.running.is_none() {
+            return;
+        }
+        let loops = self.breakables.iter_mut().filter(|around| around.is_loop);
+        let loops = loops.map(|around| around.leaves += 1).count();
+        self.may_end_here(loops);
+    }
+
     fn returned(&mut self, value: Option<Value>) {
+        self.leaves_loops();
         let (beside, Some(frame)) = (self.beside, self.frames.last()) else {
             return;
         };
@@ -264,6 +279,8 @@ impl Host<'_> {
         let changes = self.changes(mark);
         if let Some(breakable) = self.breakables.last_mut() {
             breakable.states.push(changes);
+            let loops = usize::from(breakable.is_loop);
+            self.may_end_here(loops);
         }
     }
 
@@ -337,11 +354,13 @@ impl Host<'_> {
             }
             None => {
                 let mark = self.mark();
-                self.enter(Some(condition), false, true, source);
+                self.enter(Some(condition), Side::Then, true, source);
                 self.suppose(condition, true, false, source);
                 let first = then(self);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
+                self.leave();
+                self.enter(Some(condition), Side::Else, true, source);
                 self.suppose(condition, false, false, source);
                 let second = otherwise(self);
                 self.leave();
@@ -547,13 +566,15 @@ impl Host<'_> {
         if let (Some(_), Value::Array(values), Some(body)) =
             (&self.running, &values, field(Field::Body))
         {
-            return self.run_over(values, element, body, source);
+            return self.run_over(values, element, body, node, source);
         }
         let breakable = self.breakable(true);
         self.breakables.push(breakable);
+        self.enter(Some(node), Side::Loop, true, source);
         if let Some(body) = field(Field::Body) {
             self.statement(body, source);
         }
+        self.leave();
         self.breakables.pop();
         self.forget_touched(touched);
         true
@@ -617,7 +638,11 @@ impl Host<'_> {
                 let breakable = host.breakable(false);
                 host.breakables.push(Breakable { mark, ..breakable });
                 if chosen.is_none() {
-                    host.enter(Some(condition), false, true, source);
+                    let label = cases[at].field(Field::Value);
+                    let side = label.map_or(Side::Default, |label| {
+                        Side::Case(quoted(text(label, source)))
+                    });
+                    host.enter(Some(condition), side, true, source);
                 }
                 let goes_on = cases[at..].iter().all(|case| host.case_body(*case, source));
                 if chosen.is_none() {

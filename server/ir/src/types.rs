@@ -124,7 +124,7 @@ impl Hash for Origin {
 impl Struct {
     /// Lays fields out one behind the other; a union puts all at 0.
     pub fn new(name: &str, fields: Vec<(String, Type)>, union: bool, min_align: u64) -> Struct {
-        let (mut offset, mut align, mut size) = (0u64, min_align.max(1), 0u64);
+        let (mut offset, mut align, mut size) = (0u64, min_align.clamp(1, MOST_ALIGNED), 0u64);
         let mut laid = Vec::with_capacity(fields.len());
         for (name, ty) in fields {
             align = align.max(ty.align());
@@ -184,6 +184,12 @@ pub enum Type {
     Unknown(String),
 }
 
+/// No object is aligned to more bytes: a page of the largest kind.
+const MOST_ALIGNED: u64 = 1 << 30;
+
+/// No object is larger, in bytes: what a text claims beyond is an address space full.
+const LARGEST: u64 = 1 << 47;
+
 impl Type {
     /// `int`.
     pub const INT: Type = Type::Int {
@@ -231,7 +237,10 @@ impl Type {
             Type::Void | Type::Unknown(_) | Type::Callable(_) | Type::Library(_) => 0,
             Type::Int { bits, .. } | Type::Float { bits } => u64::from(bits.div_ceil(8)),
             Type::Pointer(..) => 8,
-            Type::Array(element, extent) => element.size() * extent.unwrap_or(0),
+            Type::Array(element, extent) => {
+                let bytes = element.size().saturating_mul(extent.unwrap_or(0));
+                bytes.min(LARGEST)
+            }
             Type::Struct(structure) => structure.size,
             Type::Vector(element, lanes) => element.size() * u64::from(*lanes),
         }

@@ -72,7 +72,7 @@ pub fn grid(launch: &Launch) -> String {
     }
 }
 
-/// The parts of a breakdown by their names in the JSON, `launch` left out because it is not in the sum.
+/// The parts of a breakdown by their names in the JSON.
 pub fn parts(breakdown: &Breakdown) -> [(&'static str, f64); 8] {
     [
         ("compute", breakdown.compute),

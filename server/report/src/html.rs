@@ -117,8 +117,8 @@ fn program(account: &ProgramAccount) -> String {
     } else {
         out.push_str(&shown.kernels().html());
     }
-    if shown.counts_loops_once() {
-        out.push_str("<p class=\"quiet\">Shares count each loop of unknown length once.</p>\n");
+    for remark in shown.remarks() {
+        let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&remark));
     }
     if !account.transfers.is_empty() {
         let _ = write!(out, "<h3>Copies</h3>\n{}", shown.transfers().html());

@@ -115,9 +115,10 @@ impl<'a> Account<'a> {
 
     fn gpu_time(&self) -> String {
         let totals = &self.account.totals;
-        let sure = match totals.certainty {
-            "assumed" => " (rests on assumed values)",
-            _ => "",
+        let sure = if totals.rests_on_assumptions {
+            " (rests on assumed values)"
+        } else {
+            ""
         };
         match (totals.gpu_ms, &totals.gpu_formula) {
             (Some(total), _) => {
@@ -127,9 +128,9 @@ impl<'a> Account<'a> {
                 });
                 format!("{}{interval}{sure}", time(total))
             }
-            (None, Some(formula)) => self.short(formula),
+            (None, Some(formula)) => format!("{}{sure}", self.short(formula)),
             (None, None) if totals.gpu_at_least_ms > 0.0 => {
-                format!("not known, at least {}", time(totals.gpu_at_least_ms))
+                format!("not known, at least {}{sure}", time(totals.gpu_at_least_ms))
             }
             (None, None) => "not known".to_owned(),
         }
@@ -233,11 +234,28 @@ impl<'a> Account<'a> {
     }
 
     /// Whether a share counts each loop of unknown length once.
-    pub fn counts_loops_once(&self) -> bool {
+    fn counts_loops_once(&self) -> bool {
         let kernels = self.account.kernels.iter();
         kernels
             .clone()
             .any(|kernel| kernel.share.is_none() && kernel.share_of_one_iteration.is_some())
+    }
+
+    /// What the tables' figures rest on.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.counts_loops_once() {
+            remarks.push("shares: each loop of unknown length counted once".to_owned());
+        }
+        let made = || self.account.kernels.iter().flat_map(|kernel| &kernel.made);
+        let between = made().filter(|launch| launch.interpolated).count();
+        if between > 0 {
+            remarks.push(format!(
+                "{between} of {} different launches: time interpolated by blocks between launches that were analysed",
+                made().count()
+            ));
+        }
+        remarks
     }
 
     /// The copies' table.
@@ -316,12 +334,8 @@ fn program(account: &ProgramAccount, style: Style) -> String {
     } else {
         out.push_str(&shown.kernels().render(style, 4));
     }
-    if shown.counts_loops_once() {
-        style.push(
-            &mut out,
-            Paint::Quiet,
-            "    shares: each loop of unknown length counted once\n",
-        );
+    for remark in shown.remarks() {
+        style.push(&mut out, Paint::Quiet, &format!("    {remark}\n"));
     }
     if !account.transfers.is_empty() {
         section(&mut out, style, "copies");

@@ -207,7 +207,8 @@ impl Arena {
         let kind = if own && self.used_bits >= OWN_BITS {
             SymbolKind::Opaque {
                 data: false,
-                uniform: false,
+                // What lanes have in common they have in common without a bit of its own.
+                uniform: !matches!(kind, SymbolKind::Thread(_) | SymbolKind::Placeholder),
             }
         } else {
             kind

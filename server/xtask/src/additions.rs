@@ -113,7 +113,6 @@ impl Copy {
         related: Vec::new(),
         access: None,
         shared_array: None,
-        array_bytes: None,
         cure: None,
     });
     first.into_iter().collect()

@@ -79,8 +79,7 @@ end
 local function breakdown(out, estimate)
   local parts = {}
   for name, cycles in pairs(estimate.breakdown or {}) do
-    -- The launch is not part of the kernel's cycles.
-    if name ~= 'launch' and known(cycles) and cycles > 0 then
+    if known(cycles) and cycles > 0 then
       table.insert(parts, { name = name, cycles = cycles })
     end
   end

@@ -12,8 +12,22 @@ const FEW: u64 = 16;
 /// The loop around a launch that is made often, as far as that is known, and is the first in it: what is said of a loop is said once.
 pub(crate) fn busy_loop<'a>(ctx: &Context<'a>) -> Option<&'a AroundLaunch<'a>> {
     let around = ctx.around?;
-    let often = around.launches.is_none_or(|launches| launches >= FEW);
+    let launches = around.turns.calls.iter();
+    let mut launches = launches.filter_map(|call| match call.kind {
+        LoopCallKind::Launch(made) => Some(made),
+        _ => None,
+    });
+    // With whatever arguments.
+    let made = launches.next().flatten().or(around.launches);
+    let often = made.is_none_or(|launches| launches >= FEW);
     (around.turns.is_first && often).then_some(around)
+}
+
+/// The loop launches nothing else, so that a time of its kernel says how long an iteration takes.
+pub(crate) fn launches_once(around: &AroundLaunch<'_>) -> bool {
+    let launches = around.turns.calls.iter();
+    let launches = launches.filter(|call| matches!(call.kind, LoopCallKind::Launch(_)));
+    launches.count() == 1
 }
 
 /// Microseconds that the kernel runs and that the host takes to launch it, where the time rests on nothing assumed.

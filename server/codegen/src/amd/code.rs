@@ -279,7 +279,7 @@ impl Maker<'_> {
         let inst = self.graph.inst(v);
         match inst.op {
             Op::Truncate | Op::Bits | Op::Part(_) => true,
-            Op::Join => inst.ty.words() == 2,
+            Op::Join => inst.ty.words() == 2 && inst.args.len() == 2,
             Op::Neg | Op::Abs => inst.ty.is_float(),
             // Sign bits are made with the address.
             Op::Extend(_) => self.addresses[v.0 as usize],

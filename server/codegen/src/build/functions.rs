@@ -59,11 +59,10 @@ impl Builder<'_> {
             }
             Function::Tile { store } => {
                 let place = arguments.first().map(|pointer| self.pointed_at(pointer));
-                if let Some(fragment) = arguments[1..]
-                    .iter()
-                    .find_map(|argument| Fragment::of(&argument.ty))
-                {
-                    self.matrix_access(*store, fragment, place, &arguments[1..]);
+                let rest = arguments.get(1..).unwrap_or_default();
+                let fragment = rest.iter().find_map(|argument| Fragment::of(&argument.ty));
+                if let Some(fragment) = fragment {
+                    self.matrix_access(*store, fragment, place, rest);
                     return self.nothing(ty);
                 }
                 for argument in arguments.iter().skip(1) {

@@ -74,10 +74,10 @@ impl Builder<'_> {
     /// Registers that one instruction writes.
     fn made_together(&mut self, op: Op, args: Args, ty: &Type) -> Value {
         let parts = scalars(ty);
-        let [.., _] = parts.as_slice() else {
+        if parts.is_empty() {
             self.push(op, Ty::None, args);
             return Value::new();
-        };
+        }
         if let [(_, only)] = parts.as_slice() {
             return smallvec![self.push(op, machine(only), args)];
         }

@@ -240,7 +240,7 @@ impl Builder<'_> {
                 let cells = self.cells(id, offset, ty.size() as u32);
                 let parts = cells.iter().map(|(at, cell)| self.held_part(id, *at, cell));
                 let parts: Value = parts.collect();
-                self.joined(&parts, machine(ty))
+                self.across(&cells, &parts, ty)
             }
         }
     }

@@ -4,6 +4,8 @@
 //! joins several; a write puts the parts together again. A part of what was joined is what was put there, so that nothing is paid
 //! where a value only passes through.
 
+use std::ops::Range;
+
 use warplens_ir::{Struct, Type, VarId};
 
 use super::{Builder, Scalars, Value, machine, scalars};
@@ -15,9 +17,12 @@ pub(super) enum Cell<'t> {
     Same,
     /// A part of the one that begins at that byte.
     Within(u32, &'t Type),
-    /// Several make it.
+    /// Several make it, side by side.
     Across,
 }
+
+/// The most bytes that are read or written across scalars: as many as one instruction moves, twice.
+const MOST_BYTES: u64 = 32;
 
 /// True for a structure whose fields share bytes.
 pub(super) fn overlaps(structure: &Struct) -> bool {
@@ -37,12 +42,13 @@ pub(super) fn layout(structure: &Struct) -> Scalars<'_> {
         all.extend(inner.map(|(at, ty)| (at + field.offset as u32, ty)));
     }
     all.sort_by_key(|(at, ty)| (std::cmp::Reverse(ty.size()), *at));
-    let mut taken = vec![false; structure.size as usize];
+    let mut taken: Vec<Range<u64>> = Vec::new();
     all.retain(|(at, ty)| {
-        let bytes = *at as usize..(*at as usize + ty.size() as usize).min(taken.len());
-        let free = bytes.len() as u64 == ty.size() && !taken[bytes.clone()].contains(&true);
+        let bytes = u64::from(*at)..u64::from(*at) + ty.size();
+        let apart = |of: &Range<u64>| of.end <= bytes.start || bytes.end <= of.start;
+        let free = bytes.end <= structure.size && taken.iter().all(apart);
         if free {
-            taken[bytes].fill(true);
+            taken.push(bytes);
         }
         free
     });
@@ -100,7 +106,9 @@ impl<'k> Builder<'k> {
             {
                 Cell::Within(start, cell)
             }
-            Some((start, cell)) if start == offset && cell.size() < size => Cell::Across,
+            Some((start, cell)) if start == offset && cell.size() < size && size <= MOST_BYTES => {
+                Cell::Across
+            }
             _ => Cell::Same,
         }
     }
@@ -148,14 +156,17 @@ impl<'k> Builder<'k> {
             // The same bits under another name.
             Op::Bits => return self.piece(args[0], bytes, at, ty),
             Op::Join => {
-                let each = bytes / args.len() as u32;
-                if want <= each {
-                    let part = args[(at / each) as usize];
+                let each = (bytes / args.len() as u32).max(1);
+                let of = (at / each) as usize..((at + want) / each) as usize;
+                if want <= each
+                    && let Some(&part) = args.get(of.start)
+                {
                     return self.piece(part, each, at % each, ty);
                 }
-                let of = (at / each) as usize..((at + want) / each) as usize;
-                let parts = Value::from_slice(&args[of]);
-                return self.joined(&parts, made);
+                if let Some(parts) = args.get(of).filter(|parts| !parts.is_empty()) {
+                    let parts = Value::from_slice(parts);
+                    return self.joined(&parts, made);
+                }
             }
             _ => {}
         }
@@ -180,6 +191,39 @@ impl<'k> Builder<'k> {
         };
         self.pieces.insert(part, (whole, at));
         part
+    }
+
+    /// Neighbouring scalars of a variable as one value: the widest parts that all of them are made of.
+    pub(super) fn across(&mut self, cells: &[(u32, &Type)], values: &Value, ty: &Type) -> V {
+        let least = cells.iter().map(|(_, cell)| cell.size() as u32).min();
+        let least = least.filter(|least| least.is_power_of_two() && *least <= 8);
+        let start = cells.first().map_or(0, |(at, _)| *at);
+        let mut end = start;
+        let mut parts = Value::new();
+        for ((at, cell), value) in cells.iter().zip(values) {
+            let size = cell.size() as u32;
+            let fits = least.is_some_and(|least| size.is_multiple_of(least));
+            if *at != end || !fits {
+                return self.undefined(machine(ty));
+            }
+            end = at + size;
+            let least = least.unwrap_or(size);
+            if size == least {
+                parts.push(*value);
+                continue;
+            }
+            let piece = Type::Int {
+                bits: (8 * least) as u8,
+                signed: false,
+            };
+            for of in (0..size).step_by(least as usize) {
+                parts.push(self.piece(*value, size, of, &piece));
+            }
+        }
+        if u64::from(end - start) != ty.size() {
+            return self.undefined(machine(ty));
+        }
+        self.joined(&parts, machine(ty))
     }
 
     /// Neighbouring parts of one size as one value.

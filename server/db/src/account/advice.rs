@@ -132,7 +132,7 @@ impl Making<'_> {
             rule: None,
             file: (self.name)(&most.event.place.file),
             line: most.event.place.line + 1,
-            gain: overhead / gpu.max(f64::MIN_POSITIVE),
+            gain: 1.0,
             saves_ms: Some(overhead - gpu),
             saves_share: None,
         };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_host::{Decides, Often};
+use warplens_host::{Decides, Often, Side};
 
 use crate::wire::{Times, Unknown};
 
@@ -34,18 +34,17 @@ impl Sum {
             ..Sum::default()
         };
         for open in &often.open {
-            let all = factors(&open.deciding);
+            if open.is_cut {
+                sum.is_lost = true;
+                continue;
+            }
             let each = open.times as f64 * figure;
-            // Iterations that are certain are counted among all of them.
-            let certain = open.before as f64 * each;
-            if certain > 0.0 {
-                let outer = &all[..all.len() - 1];
-                match outer {
-                    [] => sum.known -= certain,
-                    outer => *sum.open.entry(outer.to_vec()).or_default() -= certain,
+            for (factors, by) in product(&open.deciding, &open.before) {
+                match factors.as_slice() {
+                    [] => sum.known += by * each,
+                    _ => *sum.open.entry(factors).or_default() += by * each,
                 }
             }
-            *sum.open.entry(all).or_default() += each;
         }
         sum.settle();
         sum
@@ -159,13 +158,31 @@ impl Sum {
     }
 }
 
-fn factors(deciding: &[Arc<Decides>]) -> Factors {
-    deciding.iter().map(|decides| symbol(decides)).collect()
+/// The product over loops and conditions of what each contributes, less the iterations that are counted elsewhere, as a sum.
+fn product(deciding: &[Arc<Decides>], before: &[u64]) -> Vec<(Factors, f64)> {
+    let mut terms = vec![(Factors::new(), 1.0)];
+    for (decides, before) in deciding.iter().zip(before) {
+        let counted = terms.iter().filter(|_| *before > 0);
+        let counted: Vec<_> = counted
+            .map(|(factors, by)| (factors.clone(), -by * *before as f64))
+            .collect();
+        for (factors, _) in &mut terms {
+            factors.push(symbol(decides));
+        }
+        terms.extend(counted);
+    }
+    terms
 }
 
 /// As formulas write what a loop or a condition contributes.
 pub(super) fn symbol(decides: &Decides) -> String {
-    let kind = if decides.is_loop { "iterations" } else { "if" };
+    let kind = match &decides.side {
+        Side::Loop => "iterations".to_owned(),
+        Side::Then => "if".to_owned(),
+        Side::Else => "else".to_owned(),
+        Side::Case(label) => format!("case {label} "),
+        Side::Default => "default".to_owned(),
+    };
     let name = decides.place.file.file_name().unwrap_or_default();
     format!(
         "{kind}({}:{})",
@@ -205,12 +222,17 @@ pub(super) fn all_times<'a>(all: impl Iterator<Item = &'a Often>) -> Times {
 pub(super) fn unknown(decides: &Decides, at_least: u64, name: &dyn Fn(&Path) -> String) -> Unknown {
     Unknown {
         symbol: symbol(decides),
-        kind: if decides.is_loop {
+        kind: if decides.is_loop() {
             "iterations"
         } else {
             "condition"
         },
-        text: decides.text.to_string(),
+        text: match &decides.side {
+            Side::Loop | Side::Then => decides.text.to_string(),
+            Side::Else => format!("!({})", decides.text),
+            Side::Case(label) => format!("{} == {label}", decides.text),
+            Side::Default => format!("default of switch ({})", decides.text),
+        },
         file: name(&decides.place.file),
         line: decides.place.line + 1,
         at_least,

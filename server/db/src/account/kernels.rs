@@ -154,7 +154,12 @@ impl<'a> Making<'a> {
             let range = placed.site.as_ref().map(|known| &known.range);
             placed.run.is_none() && range == Some(&site.range)
         };
-        let open = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| placed.run.is_none();
+        let open = |(_, placed): &&(&'a Analysed, &'a PlacedKernel)| {
+            let launch = &placed.analysis.facts.launch;
+            placed.run.is_none()
+                && site.grid.is_none_or(|grid| grid == launch.grid)
+                && site.block.is_none_or(|block| block == launch.block)
+        };
         let found = all.iter().find(same);
         found
             .or_else(|| all.iter().find(at))
@@ -210,14 +215,17 @@ impl<'a> Making<'a> {
             }
         }
         // What was not followed may launch more.
-        let mut whole = if self.run.is_cut {
-            Sum::lost()
-        } else {
-            Sum::default()
+        let begun = || {
+            if self.run.is_cut {
+                Sum::lost()
+            } else {
+                Sum::default()
+            }
         };
+        let mut whole = begun();
         let mut summed: Vec<(Sum, Vec<&Launched<'_>>)> = Vec::new();
         for (_, group) in groups {
-            let mut sum = Sum::default();
+            let mut sum = begun();
             for launch in &group {
                 sum.add(&launch.time());
             }

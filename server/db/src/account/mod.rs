@@ -197,12 +197,10 @@ impl Making<'_> {
     fn unknowns(&self) -> Vec<Unknown> {
         let mut found: Vec<Unknown> = Vec::new();
         for open in self.run.events.iter().flat_map(|event| &event.often.open) {
-            for (at, decides) in open.deciding.iter().enumerate() {
-                let innermost = at + 1 == open.deciding.len();
-                let certain = if innermost { open.before } else { 0 };
-                let one = unknown(decides, certain, self.name);
+            for (decides, certain) in open.deciding.iter().zip(open.before.iter()) {
+                let one = unknown(decides, *certain, self.name);
                 match found.iter_mut().find(|known| known.symbol == one.symbol) {
-                    Some(known) => known.at_least = known.at_least.max(certain),
+                    Some(known) => known.at_least = known.at_least.max(*certain),
                     None => found.push(one),
                 }
             }
@@ -244,6 +242,8 @@ impl Making<'_> {
             .any(|launch| launch.certainty() == "assumed");
         let overhead = self.profile.launch_overhead_us / 1000.0;
         let moved = self.moved();
+        let all = |bytes: &Sum| bytes.number().filter(|_| !self.run.is_cut);
+        let by = |bytes: &Sum| bytes.text(&size).filter(|_| !self.run.is_cut);
         Totals {
             gpu_ms,
             gpu_interval_ms: low
@@ -257,13 +257,14 @@ impl Making<'_> {
                 (Some(_), true) => "assumed",
                 (Some(_), false) => "estimated",
             },
+            rests_on_assumptions: assumed,
             launch_overhead_ms: count.number.map(|number| number as f64 * overhead),
             launches: count,
-            to_device_bytes: moved.to_device.number().map(|bytes| bytes as u64),
-            to_device_formula: moved.to_device.text(&size),
-            to_host_bytes: moved.to_host.number().map(|bytes| bytes as u64),
-            to_host_formula: moved.to_host.text(&size),
-            transfers_at_least_ms: moved.time_ms,
+            to_device_bytes: all(&moved.to_device).map(|bytes| bytes as u64),
+            to_device_formula: by(&moved.to_device),
+            to_host_bytes: all(&moved.to_host).map(|bytes| bytes as u64),
+            to_host_formula: by(&moved.to_host),
+            transfers_at_least_ms: moved.time_ms.filter(|_| !self.run.is_cut),
             known_transfers_at_least_ms: moved.known_ms,
             host_link_gb_s: self.profile.host_link_gb_s,
             host_link_source: self

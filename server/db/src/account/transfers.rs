@@ -18,6 +18,11 @@ pub(super) struct Moved {
     pub(super) known_ms: Option<f64>,
 }
 
+/// Pages that are there already are not moved.
+fn is_prefetch(event: &HostEvent) -> bool {
+    event.call.contains("Prefetch")
+}
+
 impl Making<'_> {
     fn copies(&self) -> impl Iterator<Item = (&HostEvent, &HostCopy)> {
         self.run
@@ -31,7 +36,7 @@ impl Making<'_> {
 
     pub(super) fn transfers(&self) -> Vec<Transfer> {
         let transfer = |(event, copy): (&HostEvent, &HostCopy)| {
-            let one_ms = self.copy_ms(copy);
+            let one_ms = self.copy_ms(copy).filter(|_| !is_prefetch(event));
             let number = event.often.number();
             Transfer {
                 call: event.call.clone(),
@@ -83,6 +88,10 @@ impl Making<'_> {
                     moved.to_device.add(&Sum::lost());
                     moved.to_host.add(&Sum::lost());
                 }
+            }
+            // Within the device nothing goes over the link; a prefetch moves only what is not there yet.
+            if copy.direction == Some(Direction::DeviceToDevice) || is_prefetch(event) {
+                continue;
             }
             let one_ms = self.copy_ms(copy);
             let all = |number: u64| Some(one_ms? * number as f64);

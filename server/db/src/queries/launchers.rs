@@ -88,21 +88,18 @@ impl Called {
 
     /// Which of a program's launches are of this kernel, which is defined in the file `own`: all that can be, where the program
     /// reads that file or has no kernel of that name itself.
-    fn launched_by(
-        &self,
-        program: &Path,
-        sites: &[LaunchSite],
+    fn launched_by<'s>(
+        &'s self,
+        program: &'s Path,
+        sites: &'s [LaunchSite],
         kernels: &[(Arc<Path>, String)],
         reads: bool,
         own: &Path,
-    ) -> Vec<LaunchSite> {
+    ) -> impl Iterator<Item = &'s LaunchSite> {
         let other = |(path, name): &(Arc<Path>, String)| *name == self.name && **path != *own;
-        if !reads && kernels.iter().any(other) {
-            return Vec::new();
-        }
-        let launches = sites.iter();
-        let launches = launches.filter(|site| self.is_by(site) && self.is_of(program, site));
-        launches.cloned().collect()
+        let can = reads || !kernels.iter().any(other);
+        let launches = sites.iter().filter(move |_| can);
+        launches.filter(move |site| self.is_by(site) && self.is_of(program, site))
     }
 
     /// Whether a host program in this file can launch it: CUDA and HIP launch each other's kernels, and OpenCL's are launched
@@ -169,7 +166,8 @@ fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<Near
 /// A program's launches of a kernel that is defined in the file `own`.
 fn by_host(host: &HostProgram, kernel: &Called, own: &Path, path: &Path) -> Vec<LaunchSite> {
     let reads = host.reads.contains(own);
-    kernel.launched_by(path, &host.sites, &host.kernels, reads, own)
+    let launches = kernel.launched_by(path, &host.sites, &host.kernels, reads, own);
+    launches.cloned().collect()
 }
 
 impl Engine {
@@ -255,14 +253,14 @@ impl Engine {
             for (main, run) in &runs {
                 let reads = run.read.contains(&own);
                 for site in kernel.launched_by(main, &run.sites, &run.kernels, reads, &own) {
-                    add_variant(&mut sites, &site, *main == own, most);
+                    add_variant(&mut sites, site, *main == own, most);
                 }
                 read.extend(run.read.iter().cloned());
             }
             if of_program.is_some() {
                 sites = thinned(sites);
             }
-            // A run that lost its way knows less than what the text of the launch says.
+            // A run whose launch has no known block says less than the text of the launch.
             let known =
                 |sites: &[(LaunchSite, bool)]| sites.iter().any(|(site, _)| site.block.is_some());
             if sites.is_empty() || !known(&sites) && known(&launches.sites) {

@@ -120,12 +120,12 @@ pub struct Times {
 /// A loop or a condition whose outcome is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unknown {
-    /// As formulas write it: `iterations(main.cu:57)`, `if(main.cu:60)`.
+    /// As formulas write it: `iterations(main.cu:57)`, `if(main.cu:60)`, `else(main.cu:60)`, `case 2 (main.cu:63)`.
     pub symbol: String,
     /// `iterations` of a loop, or `condition`: 1 where it holds, else 0.
     #[schemars(extend("enum" = ["iterations", "condition"]))]
     pub kind: &'static str,
-    /// The condition, as the source writes it.
+    /// The condition: `n > 0`, of an `else` `!(n > 0)`, of a case `kind == 2`.
     pub text: String,
     /// File.
     pub file: String,
@@ -218,6 +218,8 @@ pub struct Totals {
     /// `estimated`, `assumed` where a launch or an argument that matters is assumed, `open` where something is not known.
     #[schemars(extend("enum" = ["estimated", "assumed", "open"]))]
     pub certainty: &'static str,
+    /// A launch or an argument that matters is assumed.
+    pub rests_on_assumptions: bool,
     /// Launches.
     pub launches: Times,
     /// Launches × the GPU's launch overhead, which the host spends besides; null where their number is not known.
@@ -230,7 +232,8 @@ pub struct Totals {
     pub to_host_bytes: Option<u64>,
     /// The same by what decides how often copies are made.
     pub to_host_formula: Option<String>,
-    /// Time of all copies at the bandwidth of the link, at least; null where bytes, their number or the link is not known.
+    /// Time of all copies between host and GPU at the bandwidth of the link, at least; null where bytes, their number, their direction or
+    /// the link is not known.
     pub transfers_at_least_ms: Option<f64>,
     /// The same of the copies whose bytes and number are known; null where the link is not known.
     pub known_transfers_at_least_ms: Option<f64>,

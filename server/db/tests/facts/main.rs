@@ -1,5 +1,6 @@
 //! What the source says of a kernel, held against what is counted thread by thread or worked out by hand.
 
+mod assembly;
 mod counts;
 mod covers;
 mod dependence;

@@ -111,7 +111,7 @@ impl Case {
         }
     }
 
-    /// A swizzle needs rows of so many pieces, or its pieces leave the row.
+    /// A swizzle needs rows of this many pieces, or its pieces leave the row.
     fn is_sound(&self) -> bool {
         let pieces = self.row / 8;
         match self.swizzle {

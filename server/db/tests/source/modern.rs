@@ -354,4 +354,81 @@ fn a_block_that_nothing_gives_has_a_warp_in_each_row_where_rows_are_warps() {
         [32, 4, 1]
     );
     assert_eq!(block(&kernel("", "row")), [16, 16, 1]);
+    // An image is warped.
+    assert_eq!(block(&kernel("", "warped_y")), [16, 16, 1]);
+}
+
+#[test]
+fn scalars_of_unequal_size_are_read_as_one_and_taken_apart_again() {
+    let file = analyse(
+        "struct S { char a; char b; short c; int d; };\n\
+         __global__ __launch_bounds__(256) void k(const int *q, int *o, int n) {\n\
+         \x20 S s; s.a = n; s.b = n + 1; s.c = n + 2; s.d = q[threadIdx.x];\n\
+         \x20 unsigned long long t = *(unsigned long long *)&s;\n\
+         \x20 o[threadIdx.x] = ((int *)&t)[1]; }\n",
+    );
+    assert_eq!(instructions(&file, [Class::Ldg, Class::Stg]), [1, 1]);
+}
+
+/// Every kernel has an analysis, whatever of it is understood.
+fn survives(text: &str) -> FileAnalysis {
+    let engine = Engine::new(Profiles::builtin());
+    let file = engine.analyze(
+        &Document::new(text, Language::Cuda),
+        Path::new("a.cu"),
+        &Settings::default(),
+        &Overrides::default(),
+        &Cancel::default(),
+    );
+    let file = file.expect("not cancelled");
+    assert_eq!(file.problems, [""; 0], "{text}");
+    assert_eq!(file.kernels.len(), file.found, "{text}");
+    file
+}
+
+#[test]
+fn odd_layouts_and_half_typed_calls_cost_themselves_only() {
+    for text in [
+        // Padding between the parts, parts that no size divides, a union as long as no memory.
+        "struct S { char a, b; int c; };\n\
+         __global__ void k(unsigned long long *o, int *q, int n) { S s; s.a = n; s.b = n; s.c = q[threadIdx.x];\n\
+         \x20 unsigned long long t = *(unsigned long long *)&s; o[threadIdx.x] = ((int *)&t)[1]; }\n",
+        "union U { char pad[0x7fffffffffffffffull]; int x; };\n\
+         __global__ void k(U *u, int *o) { U v = *u; o[threadIdx.x] = v.x; }\n",
+        "__global__ void k(int *a) { cuda::atomic_ref<int, cuda::thread_scope_device> r(a[0]); r.fetch_add(); }\n",
+    ] {
+        assert_eq!(survives(text).found, 1, "{text}");
+    }
+}
+
+#[test]
+fn a_part_that_is_overwritten_is_no_longer_what_was_stored_as_a_whole() {
+    let file = survives(
+        "__global__ __launch_bounds__(256) void k(int *o) {\n\
+         \x20 int b[4]; long long *w = (long long *)b;\n\
+         \x20 w[0] = threadIdx.x; b[1] = 3; long long v = w[0];\n\
+         \x20 o[v * 64] = 1; }\n",
+    );
+    let accesses = &file.kernels[0].analysis.facts.accesses;
+    let store = accesses.iter().find(|access| access.text == "o[v * 64]");
+    assert!(!store.expect("the store").exact());
+}
+
+#[test]
+fn a_bulk_copy_of_an_assumed_size_has_no_exact_figure() {
+    let file = survives(
+        "__global__ __launch_bounds__(256) void k(const char *x, float *o, int n) {\n\
+         \x20 extern __shared__ char t[]; unsigned s = __cvta_generic_to_shared(t);\n\
+         \x20 if (threadIdx.x == 0)\n\
+         \x20   asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];\"\n\
+         \x20     :: \"r\"(s), \"l\"(x), \"r\"(n), \"r\"(s));\n\
+         \x20 o[threadIdx.x] = 1; }\n\
+         void f(int n) { k<<<1, 256, 4096>>>(0, 0, n); }\n",
+    );
+    let accesses = &file.kernels[0].analysis.facts.accesses;
+    let mut copies = accesses
+        .iter()
+        .filter(|access| access.instruction.is_some());
+    assert!(copies.all(|access| !access.exact()));
+    assert!(accesses.iter().any(|access| access.instruction.is_some()));
 }

@@ -701,11 +701,12 @@ fn space_behind(pointer: &Type) -> Space {
     }
 }
 
-/// Applies an operator that evaluates both operands.
+/// True where every lane that is known is below the alignment of arrays.
 fn is_low(value: &LaneValues) -> bool {
     lanes_of(value.known).all(|lane| (0..ALIGNMENT).contains(&value.lanes[lane]))
 }
 
+/// Applies an operator that evaluates both operands.
 fn operation(
     op: BinaryOp,
     left: (&Expr, &LaneValues),

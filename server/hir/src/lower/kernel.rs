@@ -275,22 +275,9 @@ impl Lowering<'_> {
             }
         }
         for id in 0..params as usize {
-            // Views and `IndexToOffset` read without strides where PyTorch's would ask for them.
-            let tensor = match &self.vars[id].ty {
-                Type::Struct(structure) => {
-                    let class = structure.name.split('<').next().unwrap_or_default();
-                    let class = class.rsplit("::").next().unwrap_or_default();
-                    matches!(class, "TensorAccessor" | "TensorInfo")
-                }
-                _ => false,
-            };
-            if tensor {
+            if let Some(layout) = crate::standard::assumed_layout(&self.vars[id].ty, 0) {
                 let name = self.vars[id].name.clone();
-                self.assume(
-                    &name,
-                    "contiguous in the last dimension",
-                    AssumptionKind::Layout,
-                );
+                self.assume(&name, layout, AssumptionKind::Layout);
             }
         }
         let body = self.block(body_node, source);

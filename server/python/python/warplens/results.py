@@ -118,7 +118,7 @@ class Kernel(Record):
 
     @property
     def time_ms(self) -> float | None:
-        """Milliseconds, the launch's overhead included."""
+        """Milliseconds, as a profiler's duration of the kernel: without the launch's overhead."""
         return self.estimate.get("time_ms")
 
     @property
@@ -254,7 +254,7 @@ class Prediction(Record):
 
     @property
     def time_ms(self) -> float | None:
-        """Milliseconds, the launch's overhead included."""
+        """Milliseconds, as a profiler's duration of the kernel: without the launch's overhead."""
         return self._data["time_ms"]
 
     @property

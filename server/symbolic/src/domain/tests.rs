@@ -439,3 +439,17 @@ fn counters_beyond_the_bits_are_counted() {
         assert_eq!(lanes, 9.0 * 32.0);
     }
 }
+
+#[test]
+fn counters_beyond_the_bits_are_still_the_same_for_all_lanes() {
+    let mut arena = Arena::new();
+    let mut last = arena.symbol("thread", SymbolKind::Thread(0), Interval::new(0, 31));
+    assert!(arena.varies_by_lane(last));
+    for _ in 0..200 {
+        last = arena.symbol("i", SymbolKind::Counter { extent: 8 }, Interval::ANY);
+    }
+    assert_eq!(arena.opaque(last), Some(false));
+    assert!(!arena.varies_by_lane(last));
+    let lane = arena.symbol("lane", SymbolKind::Thread(1), Interval::new(0, 7));
+    assert!(arena.varies_by_lane(lane));
+}

@@ -351,7 +351,6 @@ fn look(file: &Path) -> Verdict {
         verdict.counted += 1;
         for demand in demands {
             verdict.demands += 1;
-            // A class may have its own subscript, here or in a header.
             // The compiled kernel keeps it in registers: that is no memory.
             let base = demand.text.split(['[', '.', '-']).next().unwrap_or("");
             let bytes = demand.text.ends_with(')')
@@ -363,6 +362,7 @@ fn look(file: &Path) -> Verdict {
             if bytes || private.contains(base.trim_start_matches(['*', '('])) {
                 continue;
             }
+            // A class may have its own subscript, here or in a header.
             let operators = text.includes || text.tokens.iter().any(|token| token.is("operator"));
             if !places.iter().any(|place| place.answers(&demand, operators)) {
                 verdict.misses.push(format!(
@@ -377,7 +377,8 @@ fn look(file: &Path) -> Verdict {
     verdict
 }
 
-/// Names of arrays that are declared as a thread's own, or given to a function as such, somewhere in these texts.
+/// Names of arrays that are declared as a thread's own, or given to a function as such, somewhere in these texts, and that no
+/// kernel is given.
 fn private_arrays(texts: &[Text]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for text in texts {
@@ -412,6 +413,16 @@ fn private_arrays(texts: &[Text]) -> BTreeSet<String> {
             });
             if declared == Some(true) {
                 found.insert(tokens[at].text.clone());
+            }
+        }
+    }
+    for text in texts {
+        let mut given = false;
+        for token in &text.tokens {
+            given |= token.is("__global__");
+            given &= !token.is("{") && !token.is(";");
+            if given {
+                found.remove(&token.text);
             }
         }
     }

@@ -6,7 +6,7 @@ use super::super::construct::operation;
 use super::text::{Instruction, Operand};
 use super::{Assembly, type_of};
 
-impl<'t> Assembly<'_, '_> {
+impl<'t> Assembly<'_, '_, 't> {
     /// What an instruction on integers gives; `None` where it is not one of these.
     pub(super) fn integers(&mut self, instruction: &Instruction<'t>) -> Option<()> {
         let operands = instruction.operands.as_slice();
@@ -233,9 +233,7 @@ impl<'t> Assembly<'_, '_> {
             Operand::Pair(first, _) => return self.predicate(first, value),
             _ => return,
         };
-        if !self.registers.contains_key(*name) {
-            self.register(name, Type::BOOL);
-        }
+        self.register(name, Type::BOOL);
         self.write(operand, value);
     }
 }

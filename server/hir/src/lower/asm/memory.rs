@@ -9,7 +9,7 @@ use super::super::split::{address_of, deref};
 use super::text::{Instruction, Operand};
 use super::{Assembly, space_of, type_of};
 
-impl<'t> Assembly<'_, '_> {
+impl<'t> Assembly<'_, '_, 't> {
     pub(super) fn memory(&mut self, instruction: &Instruction<'t>) -> Option<()> {
         match instruction.base() {
             "ld" | "ldu" => self.load(instruction),

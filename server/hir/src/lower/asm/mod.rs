@@ -1,33 +1,33 @@
 //! Inline PTX: its instructions in the IR of the code around them.
 //!
 //! In go the template's text (`text`) and the operands, which are expressions of the source; out comes one expression, the
-//! instructions in their order. Memory that they access is accessed in the IR (`memory`), integers are computed as those of
-//! the source are (`integers`), and what leaves registers in other registers alone is an operation with its mnemonic
-//! (`others`). Registers that the assembly declares are variables.
+//! instructions in their order. Jumps are branches (`jumps`), memory that instructions access is accessed in the IR
+//! (`memory`), integers are computed as those of the source are (`integers`), and what leaves registers in other registers
+//! alone is an operation with its mnemonic (`others`). Registers that the assembly declares and names are variables
+//! (`registers`).
 
 mod integers;
+mod jumps;
 mod memory;
 mod others;
+mod registers;
 mod text;
 
-use rustc_hash::FxHashMap;
-
 use warplens_ir::{
-    AddressSpace, BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Reason, Site, Stmt,
-    StmtKind, Storage, Type, UnaryOp, VarId,
+    AddressSpace, BinaryOp, Builtin, Expr, ExprKind, Function, LoopKind, Opaque, Reason, Site,
+    Stmt, StmtKind, Storage, Type, UnaryOp, VarId,
 };
 use warplens_syntax::{Field, Node};
 
 use super::construct::operation;
 use super::shapes::is_place;
-use super::{Lowering, Source, parts, text_of};
+use super::{Lowering, Source, beginning, parts, text_of};
+use jumps::Step;
+use registers::Registers;
 use text::{Instruction, Operand, Statement};
 
 /// Instructions of one piece of assembly that are read.
 const MOST_INSTRUCTIONS: usize = 512;
-
-/// Registers that a declaration `r<n>` gives.
-const MOST_REGISTERS: usize = 4096;
 
 /// An operand of the statement.
 struct Bound {
@@ -39,15 +39,15 @@ struct Bound {
 }
 
 /// A piece of assembly while it is read.
-struct Assembly<'l, 'k> {
+struct Assembly<'l, 'k, 't> {
     lowering: &'l mut Lowering<'k>,
     operands: Vec<Bound>,
-    registers: FxHashMap<String, VarId>,
+    registers: Registers<'t>,
     site: Site,
-    /// What the instructions read so far do.
+    /// Barriers and branches read so far, and what is done before them.
+    statements: Vec<Stmt>,
+    /// What the instructions behind these do.
     done: Vec<Expr>,
-    /// A barrier of the block among them.
-    barrier: bool,
 }
 
 impl Lowering<'_> {
@@ -83,37 +83,20 @@ impl Lowering<'_> {
         let mut assembly = Assembly {
             lowering: self,
             operands,
-            registers: FxHashMap::default(),
+            registers: Registers::default(),
             site,
+            statements: Vec::new(),
             done,
-            barrier: false,
         };
         let statements = text::statements(&code);
-        for statement in statements.iter().take(MOST_INSTRUCTIONS) {
-            assembly.statement(statement);
-        }
-        if statements.len() > MOST_INSTRUCTIONS {
+        let read = &statements[..statements.len().min(MOST_INSTRUCTIONS)];
+        assembly.all(read);
+        if statements.len() > read.len() {
             assembly.lose("more assembly than is read".into());
+            assembly.distrust();
         }
         assembly.forget_unwritten();
-        let (done, barrier) = (assembly.done, assembly.barrier);
-        let all = Expr {
-            kind: ExprKind::List(done),
-            ty: Type::Void,
-            site,
-        };
-        if !barrier {
-            return all;
-        }
-        let statement = |kind| Stmt { kind, site };
-        Expr {
-            kind: ExprKind::Inline(
-                vec![statement(StmtKind::Expr(all)), statement(StmtKind::Barrier)],
-                None,
-            ),
-            ty: Type::Void,
-            site,
-        }
+        assembly.finished()
     }
 
     /// Inputs that cost something to compute are computed before the assembly, once.
@@ -150,46 +133,144 @@ impl Lowering<'_> {
     }
 }
 
-impl<'t> Assembly<'_, '_> {
+impl<'t> Assembly<'_, '_, 't> {
+    fn all(&mut self, statements: &[Statement<'t>]) {
+        let lost = match jumps::followed(statements) {
+            Ok(steps) => return self.steps(&steps),
+            Err(lost) => lost,
+        };
+        for jump in &lost {
+            let text = beginning(jump.instruction.text);
+            self.lose(format!("PTX jump not understood: {text}"));
+        }
+        // Which instructions these jumps skip or repeat is not known of any.
+        let mut body = self.block(|assembly| {
+            for statement in statements {
+                if jumps::jump(statement).is_none() {
+                    assembly.statement(statement);
+                }
+            }
+        });
+        if lost.iter().any(|jump| !jump.back) {
+            let condition = self.nothing(Type::BOOL);
+            body = vec![self.stated(StmtKind::If(condition, body, Vec::new()))];
+        }
+        if lost.iter().any(|jump| jump.back) {
+            let condition = self.nothing(Type::BOOL);
+            body = vec![self.stated(StmtKind::Loop {
+                kind: LoopKind::Do,
+                init: Vec::new(),
+                condition: Some(condition),
+                step: None,
+                body,
+                unroll: None,
+            })];
+        }
+        self.end_statement();
+        self.statements.append(&mut body);
+        self.distrust();
+    }
+
+    fn steps(&mut self, steps: &[Step<'_, 't>]) {
+        for step in steps {
+            match step {
+                Step::Plain(statement) => self.statement(statement),
+                Step::Branch {
+                    predicate: (holds, register),
+                    taken,
+                    passed,
+                } => {
+                    let condition = self.condition(register, !holds);
+                    let passed = self.block(|assembly| assembly.steps(passed));
+                    let taken = self.block(|assembly| assembly.steps(taken));
+                    self.end_statement();
+                    let branch = self.stated(StmtKind::If(condition, passed, taken));
+                    self.statements.push(branch);
+                }
+            }
+        }
+    }
+
+    /// The statements that something adds.
+    fn block(&mut self, add: impl FnOnce(&mut Self)) -> Vec<Stmt> {
+        let done = std::mem::take(&mut self.done);
+        let before = std::mem::take(&mut self.statements);
+        add(self);
+        self.end_statement();
+        self.done = done;
+        std::mem::replace(&mut self.statements, before)
+    }
+
+    /// Makes a statement of what is done since the last one.
+    fn end_statement(&mut self) {
+        if self.done.is_empty() {
+            return;
+        }
+        let all = self.listed();
+        let statement = self.stated(StmtKind::Expr(all));
+        self.statements.push(statement);
+    }
+
+    fn listed(&mut self) -> Expr {
+        Expr {
+            kind: ExprKind::List(std::mem::take(&mut self.done)),
+            ty: Type::Void,
+            site: self.site,
+        }
+    }
+
+    fn stated(&self, kind: StmtKind) -> Stmt {
+        Stmt {
+            kind,
+            site: self.site,
+        }
+    }
+
+    /// All that is done.
+    fn finished(mut self) -> Expr {
+        if self.statements.is_empty() {
+            return self.listed();
+        }
+        self.end_statement();
+        Expr {
+            kind: ExprKind::Inline(self.statements, None),
+            ty: Type::Void,
+            site: self.site,
+        }
+    }
+
     fn statement(&mut self, statement: &Statement<'t>) {
         match statement {
             Statement::Registers(ty, names) => {
+                let ty = type_of(ty.trim_start_matches('.')).unwrap_or(Type::UINT);
                 for name in names {
-                    self.declare(name, ty);
+                    self.registers.declare(name, ty.clone());
                 }
             }
+            Statement::Label(_) => {}
             Statement::Instruction(instruction) => self.instruction(instruction),
             Statement::Malformed(text) => {
                 let word: String = text.chars().take(40).collect();
                 self.lose(format!("PTX not understood: {word}"));
+                self.distrust();
             }
         }
     }
 
-    fn declare(&mut self, name: &str, ty: &str) {
-        let ty = type_of(ty.trim_start_matches('.')).unwrap_or(Type::UINT);
-        let name = name.trim_start_matches('%');
-        let (name, count) = match name.split_once('<') {
-            Some((name, count)) => (name, count.trim_end_matches('>').parse().unwrap_or(0)),
-            None => (name, 0usize),
-        };
-        if count == 0 {
-            self.register(name, ty);
-            return;
+    /// The variable that a register is; its type where nothing declares it.
+    fn register(&mut self, name: &'t str, otherwise: Type) -> VarId {
+        if let Some(variable) = self.registers.variable(name) {
+            return variable;
         }
-        if count > MOST_REGISTERS {
-            self.lose(format!("{count} registers declared"));
-            return;
-        }
-        for number in 0..count {
-            self.register(&format!("{name}{number}"), ty.clone());
-        }
+        let ty = self.registers.declared(name).cloned().unwrap_or(otherwise);
+        let id = self.lowering.fresh(name, ty, Storage::Local, self.site);
+        self.registers.keep(name, id);
+        id
     }
 
-    fn register(&mut self, name: &str, ty: Type) {
-        let site = self.site;
-        let id = self.lowering.fresh(name, ty, Storage::Local, site);
-        self.registers.insert(name.to_owned(), id);
+    /// True for a register that is declared or was written.
+    fn is_register(&self, name: &'t str) -> bool {
+        self.registers.declared(name).is_some() || self.registers.variable(name).is_some()
     }
 
     fn instruction(&mut self, instruction: &Instruction<'t>) {
@@ -205,8 +286,8 @@ impl<'t> Assembly<'_, '_> {
         }
         if let Some((holds, register)) = &instruction.predicate {
             let done = self.done.split_off(before);
-            let condition = self.read(register);
-            self.guard(condition, *holds, done);
+            let condition = self.condition(register, *holds);
+            self.guard(condition, done);
         }
     }
 
@@ -220,8 +301,7 @@ impl<'t> Assembly<'_, '_> {
                 self.barrier(instruction);
                 Some(())
             }
-            // Where control goes within the assembly: it waits for a barrier in memory or for another thread.
-            "bra" | "ret" | "pragma" => Some(()),
+            "pragma" => Some(()),
             _ => match self.integers(instruction) {
                 Some(()) => Some(()),
                 None => self.other(instruction),
@@ -242,27 +322,33 @@ impl<'t> Assembly<'_, '_> {
                 super::constants::constant(&value) == Some(0)
             });
         if whole {
-            self.barrier = true;
+            self.end_statement();
+            let barrier = self.stated(StmtKind::Barrier);
+            self.statements.push(barrier);
             return;
         }
         self.ignored(instruction, warplens_ir::Effect::Fence);
     }
 
+    /// A predicate, or its inverse where it must not hold.
+    fn condition(&mut self, register: &Operand<'t>, holds: bool) -> Expr {
+        let condition = self.read(register);
+        if holds {
+            return condition;
+        }
+        Expr {
+            kind: ExprKind::Unary(UnaryOp::Not, Box::new(condition)),
+            ty: Type::INT,
+            site: self.site,
+        }
+    }
+
     /// Executes under a condition what was read.
-    fn guard(&mut self, condition: Expr, holds: bool, done: Vec<Expr>) {
+    fn guard(&mut self, condition: Expr, done: Vec<Expr>) {
         if done.is_empty() {
             return;
         }
         let site = self.site;
-        let condition = if holds {
-            condition
-        } else {
-            Expr {
-                kind: ExprKind::Unary(UnaryOp::Not, Box::new(condition)),
-                ty: Type::INT,
-                site,
-            }
-        };
         let mut rest = Vec::new();
         for one in done {
             // A register keeps its value where the predicate does not hold.
@@ -312,6 +398,34 @@ impl<'t> Assembly<'_, '_> {
             Type::UINT,
         );
         self.done.push(call);
+        for target in Self::flat(instruction.operands.get(..1).unwrap_or_default()) {
+            self.forget(target);
+        }
+    }
+
+    /// What a register or an output holds from here on is not known.
+    fn forget(&mut self, operand: &Operand<'t>) {
+        if let Operand::Pair(value, predicate) = operand {
+            self.forget(value);
+            self.forget(predicate);
+            return;
+        }
+        let is_written = match (self.index(operand), operand) {
+            (Some(number), _) => self.operands.get(number).is_some_and(|bound| bound.output),
+            (None, Operand::Name(name) | Operand::Special(name)) => self.is_register(name),
+            _ => false,
+        };
+        if is_written && let Some(place) = self.place(operand) {
+            let unknown = self.nothing(place.ty);
+            self.write(operand, unknown);
+        }
+    }
+
+    /// What the outputs hold so far may not be what they hold in the end.
+    fn distrust(&mut self) {
+        for operand in &mut self.operands {
+            operand.written = false;
+        }
     }
 
     /// Outputs that no instruction wrote are not known.
@@ -364,10 +478,11 @@ impl<'t> Assembly<'_, '_> {
         }
         match operand {
             Operand::Number(value) => self.number(*value),
-            Operand::Name(name) | Operand::Special(name) => match self.registers.get(*name) {
-                Some(&id) => self.lowering.var(id, site),
-                None => self.special(name),
-            },
+            Operand::Name(name) | Operand::Special(name) if self.is_register(name) => {
+                let id = self.register(name, Type::UINT);
+                self.lowering.var(id, site)
+            }
+            Operand::Name(name) | Operand::Special(name) => self.special(name),
             Operand::Pair(value, _) => self.read(value),
             Operand::Not(inner) => {
                 let inner = self.read(inner);
@@ -447,10 +562,8 @@ impl<'t> Assembly<'_, '_> {
         }
         match operand {
             Operand::Name(name) | Operand::Special(name) => {
-                if !self.registers.contains_key(*name) {
-                    self.register(name, Type::UINT);
-                }
-                Some(self.lowering.var(self.registers[*name], site))
+                let id = self.register(name, Type::UINT);
+                Some(self.lowering.var(id, site))
             }
             Operand::Pair(value, _) => self.place(value),
             _ => None,

@@ -7,7 +7,7 @@ use warplens_ir::{Effect, Expr, Function, MathClass, Type};
 use super::text::{Instruction, Operand};
 use super::{Assembly, type_of};
 
-impl<'t> Assembly<'_, '_> {
+impl<'t> Assembly<'_, '_, 't> {
     pub(super) fn other(&mut self, instruction: &Instruction<'t>) -> Option<()> {
         match instruction.base() {
             "mma" | "wmma" | "wgmma" | "tcgen05" => return self.matrices(instruction),

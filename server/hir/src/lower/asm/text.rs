@@ -42,6 +42,8 @@ pub(super) struct Instruction<'t> {
     /// `ld.global.v4.f32`.
     pub(super) mnemonic: &'t str,
     pub(super) operands: Vec<Operand<'t>>,
+    /// All of it as written.
+    pub(super) text: &'t str,
 }
 
 impl<'t> Instruction<'t> {
@@ -67,6 +69,8 @@ impl<'t> Instruction<'t> {
 pub(super) enum Statement<'t> {
     /// `.reg .pred p, q;`: the type and the names.
     Registers(&'t str, Vec<&'t str>),
+    /// `L:`.
+    Label(&'t str),
     /// What the machine executes.
     Instruction(Instruction<'t>),
     /// What is none of these.
@@ -158,7 +162,10 @@ pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
                 .find(|c: char| !is_word(c))
                 .map_or(part, |end| &part[..end]);
             match part[word.len()..].trim_start().strip_prefix(':') {
-                Some(rest) if !word.is_empty() && !rest.starts_with(':') => part = rest,
+                Some(rest) if !word.is_empty() && !rest.starts_with(':') => {
+                    found.push(Statement::Label(word));
+                    part = rest;
+                }
                 _ => break,
             }
         }
@@ -203,6 +210,7 @@ fn statement(text: &str) -> Statement<'_> {
             predicate,
             mnemonic,
             operands,
+            text,
         }),
         None => Statement::Malformed(text),
     }
@@ -332,7 +340,8 @@ mod tests {
             "{ .reg .pred p, q; L1: @!p cp.async.cg.shared::cta.global [%0 + 16], [%1], 16; }";
         let found = statements(text);
         assert_eq!(found[0], Statement::Registers(".pred", vec!["p", "q"]));
-        let Statement::Instruction(copy) = &found[1] else {
+        assert_eq!(found[1], Statement::Label("L1"));
+        let Statement::Instruction(copy) = &found[2] else {
             panic!("{found:?}");
         };
         assert_eq!(copy.predicate, Some((false, Operand::Name("p"))));

@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
     actions: &[],
 };
 
-/// Speedups below this are not worth a word.
+/// Speedups below this are not reported.
 const GAIN: f64 = 1.02;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {

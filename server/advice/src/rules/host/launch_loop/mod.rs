@@ -24,7 +24,7 @@ fn check(ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 fn finding(ctx: &Context<'_>) -> Option<Finding> {
-    let around = host::busy_loop(ctx)?;
+    let around = host::busy_loop(ctx).filter(|around| host::launches_once(around))?;
     if host::first_call(around, &[LoopCallKind::Wait, LoopCallKind::Copy]).is_some() {
         return None;
     }

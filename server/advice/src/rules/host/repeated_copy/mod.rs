@@ -1,7 +1,7 @@
 //! host/repeated-copy: each iteration of a loop copies the same memory to the GPU again.
 //!
-//! The loop names the host's memory in that copy alone, so nothing in it changes it; the kernel only reads the GPU's side, so
-//! nothing has to be restored.
+//! The loop names the host's memory in that copy alone and the GPU's in the copy and the launch alone, and the kernel only reads it.
+//! Other pointers to either are not followed.
 
 use warplens_facts::facts::{Op, Space};
 use warplens_host::{HostMemory, HostMemoryKind};
@@ -64,7 +64,7 @@ fn finding(ctx: &Context<'_>, at: usize, memory: &HostMemory) -> Finding {
     });
     let message = wording::sentence([
         Some(format!(
-            "{bytes} {verb} to the GPU in each iteration: `{}` is copied again, and neither the loop nor `{}` changes it",
+            "{bytes} {verb} to the GPU in each iteration: `{}` is copied again, `{}` only reads it and the loop does not name it elsewhere",
             memory.name, ctx.facts.name
         )),
         least,

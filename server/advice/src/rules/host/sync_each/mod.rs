@@ -28,7 +28,7 @@ fn check(ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 fn finding(ctx: &Context<'_>) -> Option<Finding> {
-    let around = host::busy_loop(ctx)?;
+    let around = host::busy_loop(ctx).filter(|around| host::launches_once(around))?;
     let (at, call) = host::first_call(around, &[LoopCallKind::Wait, LoopCallKind::Copy])?;
     let (kernel, launch) = host::times_us(ctx)?;
     let part = launch / (kernel + launch);
