@@ -9,7 +9,7 @@ use warplens_advice::fixes::{Analysis, Kernel, Request};
 use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
-use crate::suppress::heard;
+use crate::suppress::is_enabled;
 use crate::{Cancel, Engine, FileAnalysis, KernelAnalysis, Overrides, PlacedFix};
 
 impl Engine {
@@ -147,7 +147,7 @@ pub fn first_word(title: &str) -> &str {
 }
 
 fn off(settings: &Settings, rule: &str) -> bool {
-    if !heard(rule, settings) {
+    if !is_enabled(rule, settings) {
         return true;
     }
     let category = rule.split('/').next().unwrap_or(rule);

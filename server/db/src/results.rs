@@ -14,7 +14,7 @@ use warplens_syntax::Document;
 use crate::clock;
 use crate::settings::{Settings, unknown_gpu};
 use crate::{
-    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken, Variants,
+    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, PlacedReport, Variants,
     WarpInstructions, wire,
 };
 
@@ -225,7 +225,7 @@ fn count(analysis: &FileAnalysis, document: &Document, file: &str, stats: &mut w
     }
 }
 
-/// What was not understood of a kernel, with what stands there, in source order.
+/// What was not understood of a kernel, with what is there, in source order.
 fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::Loss> {
     let facts = &placed.analysis.facts;
     let at = |span| position(document, placed.place(span).start);
@@ -253,7 +253,7 @@ fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::L
     losses.into_iter().map(|(_, loss)| loss).collect()
 }
 
-/// The beginning of what stands at some bytes, on one line.
+/// The beginning of what is at some bytes, on one line.
 fn source(document: &Document, bytes: Range<usize>) -> String {
     let rope = document.rope();
     let length = rope.len_bytes();
@@ -677,17 +677,17 @@ fn warp_instructions(executed: &WarpInstructions) -> wire::WarpInstructions {
     }
 }
 
-fn compiler(said: &Spoken) -> wire::Compiler {
-    let word = &said.word;
+fn compiler(said: &PlacedReport) -> wire::Compiler {
+    let report = &said.report;
     wire::Compiler {
-        tool: word.tool.clone(),
+        tool: report.tool.clone(),
         current: said.current,
-        registers_per_thread: word.kernel.registers,
-        static_shared_bytes: word.kernel.static_shared_bytes,
-        stack_bytes: word.kernel.stack_bytes,
-        spill_store_bytes: word.kernel.spill_store_bytes,
-        spill_load_bytes: word.kernel.spill_load_bytes,
-        instructions: word
+        registers_per_thread: report.kernel.registers,
+        static_shared_bytes: report.kernel.static_shared_bytes,
+        stack_bytes: report.kernel.stack_bytes,
+        spill_store_bytes: report.kernel.spill_store_bytes,
+        spill_load_bytes: report.kernel.spill_load_bytes,
+        instructions: report
             .kernel
             .instructions
             .iter()

@@ -32,7 +32,7 @@ pub struct Prediction {
     pub shared_bytes: u64,
     /// Why it cannot be launched, or why nothing is predicted.
     pub why_invalid: Option<String>,
-    /// What nobody said, apart from how pointers are aligned.
+    /// What is not given, apart from how pointers are aligned.
     pub assumptions: Vec<Assumption>,
 }
 
@@ -141,7 +141,7 @@ pub struct TunedKernel {
 }
 
 impl TunedKernel {
-    /// The kernel of that name in the text of `document`, which stands at `path`; the settings are those of every configuration.
+    /// The kernel of that name in the text of `document`, which is at `path`; the settings are those of every configuration.
     pub fn new(
         engine: Arc<Engine>,
         document: Document,

@@ -457,7 +457,7 @@ pub struct Loss {
     pub column: u32,
     /// In a few words.
     pub reason: String,
-    /// The beginning of what stands there.
+    /// The beginning of what is there.
     pub text: String,
 }
 

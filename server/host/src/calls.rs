@@ -315,7 +315,7 @@ impl Host<'_> {
                 }
                 _ => None,
             };
-            // What stands in a subscript happens once.
+            // What is in a subscript happens once.
             let value = match (&place, node.kind()) {
                 (Some(place), Kind::FieldExpression | Kind::SubscriptExpression) => {
                     match self.read_number(place) {
@@ -756,7 +756,7 @@ impl Host<'_> {
         names
     }
 
-    /// Template arguments that a bound name stands for.
+    /// Template arguments that a bound name represents.
     pub(super) fn bound_kernel(&self, name: &str) -> Option<String> {
         match self.binding(name)? {
             Bound::Template(of) => Some(of.clone()),

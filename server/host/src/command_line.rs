@@ -10,7 +10,7 @@ use super::value::{Place, Step, Value, binary};
 use warplens_hir::Source;
 use warplens_ir::Type;
 
-/// Where `getopt` stands.
+/// Where `getopt` is.
 #[derive(Debug)]
 pub(super) struct Options {
     /// `optarg`.
@@ -221,7 +221,7 @@ impl Host<'_> {
             };
             self.write(place, value);
             read += 1;
-            // What stands between two numbers.
+            // What is between two numbers.
             rest = rest[end..].trim_start_matches([',', 'x', ':', ' ', '/']);
         }
         Some(Value::int(read))

@@ -125,7 +125,7 @@ impl Host<'_> {
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 if operator == Some(PointerOperator::AddressOf) {
                     if let Some(place) = self.place(argument, source) {
-                        // Into a text: what stands from there on.
+                        // Into a text: what is from there on.
                         if let Some((Step::Index(Some(at)), path)) = place.path.split_last()
                             && self.running.is_some()
                             && let Value::Text(text) = self.slots[place.slot].value.read(path)
@@ -443,7 +443,7 @@ impl Host<'_> {
             }
             Op::ShiftRight => {
                 let b = self.eval(right, source);
-                // Reading from a stream changes what stands on the right.
+                // Reading from a stream changes what is on the right.
                 if a == Value::Unknown && stands_alone(node) {
                     if let Some(place) = self.place(right, source) {
                         self.forget(place.slot);
@@ -554,7 +554,7 @@ impl Host<'_> {
             Some(ty @ (Type::Int { .. } | Type::Float { .. })) => value.converted(&ty),
             Some(Type::Pointer(..)) => value,
             Some(Type::Vector(..)) if name == "dim3" => Value::Dims(value.extents()),
-            // A type that nobody knows may round or cut off: an integer that is not negative stays.
+            // A type that is not known may round or cut off: an integer that is not negative stays.
             Some(Type::Unknown(_)) if matches!(value, Value::Int(0.., ..) | Value::Linked(_)) => {
                 value
             }
@@ -603,7 +603,7 @@ impl Host<'_> {
             this: frame.this.clone(),
             class: frame.class.clone(),
         });
-        // Nobody may ever call it where it can be seen.
+        // No call of it may ever be seen.
         if super::index::WORDS
             .iter()
             .any(|word| text(node, source).contains(word))
@@ -922,7 +922,7 @@ pub(super) fn name_of_function(node: Node<'_>) -> (Node<'_>, Option<Node<'_>>) {
     (at, arguments)
 }
 
-/// True where nobody uses the value: a statement, a condition.
+/// True where the value is not used: a statement, a condition.
 fn stands_alone(node: Node) -> bool {
     let mut at = node;
     while let Some(parent) = at.parent() {

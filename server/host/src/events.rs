@@ -219,7 +219,7 @@ pub struct Decides {
     pub side: Side,
     /// The condition, as the source writes it.
     pub text: Arc<str>,
-    /// Where it stands.
+    /// Where it is.
     pub place: HostPlace,
 }
 
@@ -319,7 +319,7 @@ impl Host<'_> {
         self.around.pop();
     }
 
-    /// The loop that the walk is in ended an iteration: so many were walked.
+    /// The loop that the walk is in ended an iteration: that many were walked.
     pub(super) fn iterated(&mut self, walked: u64) {
         if let Some(around) = self.around.last_mut() {
             around.walked = walked;

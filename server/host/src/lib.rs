@@ -12,6 +12,7 @@
 mod apis;
 mod builds;
 mod calls;
+mod changes;
 mod command_line;
 mod evaluate;
 mod events;
@@ -109,7 +110,7 @@ pub struct Member {
 /// The blocks of a launch along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Blocks {
-    /// So many.
+    /// That many.
     Known(u64),
     /// ⌊(argument + add) / divisor⌋ · times
     Follow {
@@ -145,7 +146,7 @@ impl Blocks {
 }
 
 impl LaunchSite {
-    /// Stands for a launch that nobody saw.
+    /// Represents a launch that was not seen.
     pub fn unknown(kernel: &str) -> LaunchSite {
         LaunchSite {
             kernel: kernel.to_owned(),
@@ -206,7 +207,7 @@ impl LaunchSite {
         }
     }
 
-    /// True where the other one launches the same kernel with the same values, wherever it stands.
+    /// True where the other one launches the same kernel with the same values, wherever it is.
     pub fn same_launch(&self, other: &LaunchSite) -> bool {
         self.kernel == other.kernel
             && self.grid == other.grid
@@ -224,9 +225,9 @@ impl LaunchSite {
 /// The words of a text without which nothing in it launches a kernel or instantiates one.
 #[derive(Debug)]
 pub struct LaunchWords {
-    /// Where each that is enough by itself stands, in order.
+    /// Where each that is enough by itself is, in order.
     enough: Vec<Range<usize>>,
-    /// Where each that needs the other stands.
+    /// Where each that needs the other is.
     together: [Vec<Range<usize>>; 2],
 }
 

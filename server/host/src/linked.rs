@@ -1,7 +1,7 @@
 //! Numbers that are not known, of which it is known how they hang together: `(n + 255) / 256` is the grid and
 //! `n` an argument.
 //!
-//! A variable whose value is not known stands for a number of its own ([`Linked::new`]); adding, multiplying,
+//! A variable whose value is not known represents a number of its own ([`Linked::new`]); adding, multiplying,
 //! dividing and rounding keep the form ⌊(number + add) / divisor⌋ · times, and what leaves that form is not
 //! known again. Numbers are taken as not negative and not wrapping: they count elements.
 
@@ -73,7 +73,7 @@ impl Linked {
         })
     }
 
-    /// As an integer: what stands behind the point is cut off.
+    /// As an integer: what is behind the point is cut off.
     pub(super) fn truncated(self) -> Linked {
         Linked {
             whole: true,

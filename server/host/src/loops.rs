@@ -162,7 +162,7 @@ fn jumps(turns: Node<'_>) -> Vec<Node<'_>> {
     found
 }
 
-/// Whether an iteration may go by without the call: a condition in the loop decides it, or how often a loop in it goes round, or the
+/// Whether an iteration may go by without the call: a condition in the loop decides it, or the trip count of a loop in it, or the
 /// call is in a lambda.
 fn is_conditional(call: Node, turns: Node, jumps: &[Node]) -> bool {
     if jumps

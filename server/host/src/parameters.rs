@@ -186,7 +186,7 @@ pub(super) fn template_of(function: Node<'_>) -> Option<Node<'_>> {
         .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
 }
 
-/// True where so many arguments can be given.
+/// True where that number of arguments can be given.
 pub(super) fn takes(function: Node, given: usize, source: Source) -> bool {
     let Some(list) = parameter_list(function) else {
         return false;

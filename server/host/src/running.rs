@@ -35,7 +35,7 @@ const LITTLE_WORK: u32 = 2_000;
 const STACK: usize = 64 << 20;
 /// Ways out of a loop, each under a condition that is not known.
 const MOST_EXITS: usize = 8;
-/// Walks of a turn that stands for all that are left, until it changes nothing more.
+/// Walks of a turn that represents all that are left, until it changes nothing more.
 const MOST_PASSES: usize = 4;
 /// Launches that are told apart.
 const MOST_LAUNCHES: usize = 4_096;

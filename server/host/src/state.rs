@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
+use super::changes::is_changed;
 use super::events::{Around, HostEvent, MemoryKind};
-use super::index::{Index, is_changed};
+use super::index::Index;
 use super::linked::Linked;
 use super::running::Running;
 use super::value::{Meaning, Place, Scope, Value};
@@ -199,7 +200,7 @@ impl<'p> Host<'p> {
         }
     }
 
-    /// Walks every function that nobody calls, then those that no call came to.
+    /// Walks every function without a caller, then those that no call came to.
     pub(super) fn run(&mut self) {
         let mut roots: Vec<usize> = (0..self.index.functions.len())
             .filter(|&at| {
@@ -256,7 +257,7 @@ impl<'p> Host<'p> {
         self.work > self.limit
     }
 
-    /// How a text is read: what stands in another than the file's own is a header's.
+    /// How a text is read: what is in another than the file's own is a header's.
     pub(super) fn source_of<'t>(&self, text: &'t Arc<Expanded>) -> Source<'t> {
         Source::host(text, !Arc::ptr_eq(text, self.parsed))
     }
@@ -578,12 +579,12 @@ impl<'p> Host<'p> {
         let constant = (word("const") && !head.contains('*')) || word("constexpr");
         let elsewhere =
             word("extern") || word("__device__") || word("__constant__") || word("__managed__");
-        let skip = self.index.declaration_of(name).unwrap_or(0..0);
+        let declaration = self.index.declaration_of(name);
         let fixed = !several
             && (constant
                 || (!elsewhere
                     && self.running.is_none()
-                    && !is_changed(&self.parsed.text, name, &skip)));
+                    && !is_changed(self.parsed, name, declaration.as_slice())));
         // At file scope nothing local is seen.
         self.frames.push(Frame::at_file_scope());
         let source = self.source_of(variable.text);

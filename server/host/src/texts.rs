@@ -1,6 +1,6 @@
 //! Texts that a host program puts together: `sprintf`, `strcat`, `std::string`, string streams.
 //!
-//! What is not known of a text is a gap in it: what stands around the gap still counts.
+//! What is not known of a text is a gap in it: what is around the gap still counts.
 
 use std::rc::Rc;
 use warplens_syntax::{Field, Kind};
@@ -11,7 +11,7 @@ use super::value::{Place, Value};
 use super::walk::text;
 use warplens_hir::Source;
 
-/// Stands in a text for what is not known of it.
+/// Is in a text for what is not known of it.
 pub(super) const GAP: char = '\u{1}';
 /// Bytes of a text that are followed.
 const LONGEST: usize = 4096;
@@ -76,7 +76,7 @@ impl Host<'_> {
         self.text_in(value).filter(|text| !text.contains(GAP))
     }
 
-    /// Where a function writes to, and whether behind what stands there: `buffer + strlen(buffer)`.
+    /// Where a function writes to, and whether behind what is there: `buffer + strlen(buffer)`.
     fn written(&mut self, target: &Argument, source: Source) -> Option<(Place, bool)> {
         if let Value::Address(place) = &target.value {
             return Some((place.clone(), false));
@@ -187,7 +187,7 @@ pub(super) fn spelled(value: &Value, fixed: bool) -> String {
     }
 }
 
-/// What two texts begin with in common, up to a word's end; a gap stands for the rest.
+/// What two texts begin with in common, up to a word's end; a gap represents the rest.
 pub(super) fn common(a: &str, b: &str) -> Value {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let ends = |text: &str, at: usize| {

@@ -131,7 +131,7 @@ impl Host<'_> {
                 false
             }
             Kind::LabeledStatement => {
-                // Whoever jumps here comes with other values.
+                // A jump comes here with other values.
                 self.forget_everything();
                 parts(node)
                     .into_iter()

@@ -143,7 +143,7 @@ impl Engine {
             given.block_varies = variants[..launches]
                 .iter()
                 .any(|(other, _)| other.range == site.range && other.block != site.block);
-            let said = self.words.of(
+            let said = self.reports.of(
                 path,
                 &profile.architecture,
                 &lowered.kernel.name,
@@ -154,7 +154,7 @@ impl Engine {
                 .filter(|_| !overrides.estimated_only)
                 .map(|said| said.placed(document, item.line, &lowered.kernel.places));
             let word = said.as_ref().filter(|said| said.current);
-            let word = word.map(|said| &*said.word);
+            let word = word.map(|said| &*said.report);
             let analysis = self.analysis(&AnalysisQuestion {
                 lowered: &lowered,
                 given: &given,

@@ -33,7 +33,7 @@ const NOT_RULES: [&str; 2] = ["config/", "input/"];
 /// One expectation, or one finding in the same shape.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Mark {
-    /// 0-based line in the file as it stands.
+    /// 0-based line in the file as it is.
     line: usize,
     /// 0-based byte columns.
     columns: (usize, usize),
@@ -184,7 +184,7 @@ fn analyze(
     };
     engine
         .analyze(&document, path, &settings, &overrides, &Cancel::default())
-        .expect("nobody cancelled it")
+        .expect("not cancelled")
 }
 
 /// What was found, in the shape of expectations.
