@@ -5,14 +5,13 @@ use std::rc::Rc;
 use warplens_syntax::nodes::KernelCallSyntax;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
-use super::calls::Argument;
-use super::evaluate::name_of_function;
+use super::arguments::Argument;
 use super::events::HostEventKind;
-use super::linked;
 use super::members::members;
+use super::nodes::name_of_function;
+use super::nodes::{parts, text};
 use super::state::Host;
-use super::value::{Extent, KernelName, Place, Record, Step, Value};
-use super::walk::{parts, text};
+use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
 use super::{Blocks, LaunchSite, Member, Met};
 use warplens_hir::Source;
 use warplens_ir::Bound;
@@ -707,12 +706,12 @@ fn blocks(global: [Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
         Extent::Known(global) => Extent::Known(global.div_ceil(local[at].max(1))),
         Extent::Linked(global) => {
             let local = local[at] as i64;
-            let padded = linked::binary(
+            let padded = with_linked(
                 BinaryOperator::Add,
                 &Value::Linked(global),
                 &Value::int(local - 1),
             );
-            linked::binary(BinaryOperator::Divide, &padded, &Value::int(local)).extents()[0]
+            with_linked(BinaryOperator::Divide, &padded, &Value::int(local)).extents()[0]
         }
     })
 }

@@ -9,13 +9,14 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
-use super::command_line::moved;
 use super::events::MemoryKind;
 use super::index::plain;
+use super::nodes::{name_of_function, names_fields, parts, text};
 use super::state::Host;
-use super::texts::{joined, spelled};
+use super::value::MAP;
+use super::value::moved;
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::walk::{MAP, parts, text};
+use super::value::{joined, spelled};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
 use warplens_ir::Bound;
@@ -889,37 +890,6 @@ fn pointer_moved(pointer: &Value, operator: Op, by: &Value) -> Value {
         _ => None,
     };
     moved.unwrap_or(Value::Unknown)
-}
-
-/// `{.x = 1}`.
-pub(super) fn names_fields(node: Node) -> bool {
-    node.kind() == Kind::InitializerList
-        && node
-            .named_child(0)
-            .is_some_and(|first| first.kind() == Kind::InitializerPair)
-}
-
-/// The node with a function's plain name, and its template arguments.
-pub(super) fn name_of_function(node: Node<'_>) -> (Node<'_>, Option<Node<'_>>) {
-    let mut at = node;
-    let mut arguments = None;
-    for _ in 0..12 {
-        arguments = at.field(Field::Arguments).or(arguments);
-        let inner = match at.kind() {
-            Kind::TemplateFunction
-            | Kind::TemplateMethod
-            | Kind::QualifiedIdentifier
-            | Kind::TemplateType => at.field(Field::Name),
-            Kind::FieldExpression => at.field(Field::Field),
-            Kind::DependentName | Kind::ParenthesizedExpression => parts(at).into_iter().next(),
-            _ => None,
-        };
-        match inner {
-            Some(inner) => at = inner,
-            None => break,
-        }
-    }
-    (at, arguments)
 }
 
 /// True where the value is not used: a statement, a condition.

@@ -10,6 +10,7 @@
 //! bounded: what goes beyond is unknown, never guessed.
 
 mod apis;
+mod arguments;
 mod builds;
 mod calls;
 mod changes;
@@ -22,8 +23,10 @@ mod linked;
 mod loops;
 mod members;
 mod memory;
+mod nodes;
 mod objects;
 mod parameters;
+mod recording;
 mod running;
 mod state;
 mod texts;
@@ -40,7 +43,8 @@ pub use events::{
 pub use index::WORDS as LAUNCH_WORDS;
 pub use loops::{HostLoop, LoopCall, LoopCallKind};
 pub use memory::{HostMemory, HostMemoryKind};
-pub use running::{Device, Run, RunEvents, run};
+pub use running::{Run, RunEvents, run};
+pub use state::Device;
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -6,8 +6,8 @@ use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node};
 
 use super::memory::{LOOPS, around, text_at, within};
+use super::nodes::text;
 use super::state::Host;
-use super::walk::text;
 use warplens_hir::Source;
 
 /// Launches of a file that this is asked of: each looks through the loop around it.

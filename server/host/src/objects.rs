@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::calls::{Argument, Named, full_name};
+use super::arguments::{Argument, Named};
 use super::changes::is_changed;
 use super::index::{declared_name, plain};
-use super::parameters::{parameter_list, takes};
+use super::nodes::{full_name, parameter_list, parts, text};
+use super::parameters::takes;
 use super::state::{DEEPEST, Host};
-use super::texts::{joined, spelled};
 use super::value::{Extent, Place, Record, Step, Value};
-use super::walk::{parts, text};
+use super::value::{joined, spelled};
 use warplens_hir::Source;
 use warplens_ir::Type;
 

@@ -4,13 +4,12 @@ use std::rc::Rc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::calls::Argument;
+use super::arguments::Argument;
 use super::index::{declared_name, plain};
+use super::nodes::{parameter_list, parts, text};
 use super::state::Host;
 use super::value::{Meaning, Place, Value};
-use super::walk::{parts, text};
 use warplens_hir::Source;
-use warplens_hir::function_declarator;
 use warplens_ir::Type;
 
 impl Host<'_> {
@@ -174,16 +173,6 @@ impl Host<'_> {
         self.slots[slot].decays = false;
         self.bind(text(declared_name(declarator), source), Meaning::Slot(slot));
     }
-}
-
-pub(super) fn parameter_list(function: Node<'_>) -> Option<Node<'_>> {
-    function_declarator(function)?.field(Field::Parameters)
-}
-
-pub(super) fn template_of(function: Node<'_>) -> Option<Node<'_>> {
-    function
-        .parent()
-        .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
 }
 
 /// True where that number of arguments can be given.

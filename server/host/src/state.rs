@@ -9,7 +9,6 @@ use super::changes::is_changed;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Index;
 use super::linked::Linked;
-use super::running::Running;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -47,6 +46,52 @@ pub(super) struct Slot {
     pub(super) memory: Option<MemoryKind>,
     /// A condition that is not known decides whether it is pinned.
     pub(super) may_be_pinned: bool,
+}
+
+/// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// Field, value. Bytes, threads, blocks, kHz, as the guide says.
+    pub properties: Vec<(&'static str, i64)>,
+    /// `name`.
+    pub name: String,
+}
+
+/// What a walk knows of the run that it follows.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) device: Option<Device>,
+    pub(super) environment: Vec<(String, String)>,
+    /// How often what is walked now happens.
+    pub(super) times: u64,
+    /// Greater than 0 in functions that launch nothing.
+    pub(super) apart: u32,
+    pub(super) options: Options,
+    /// By the text and the first byte of a loop's body: whether something may be launched in it.
+    pub(super) may_launch: FxHashMap<(usize, usize), bool>,
+    /// Names of functions that lead to a launch, of kernels and of what launches.
+    pub(super) leading: FxHashSet<String>,
+}
+
+/// Where `getopt` is.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// `optarg`.
+    pub(super) argument: Value,
+    /// `optind`.
+    pub(super) next: i64,
+    /// Within a group of letters: `-abc`.
+    pub(super) letter: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            argument: Value::Unknown,
+            next: 1,
+            letter: 0,
+        }
+    }
 }
 
 /// A function being walked.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Expanded;
 
-use super::calls::Argument;
+use super::arguments::Argument;
 use super::state::Host;
 use super::value::{Extent, Value};
 use warplens_hir::Source;

@@ -4,29 +4,17 @@ use std::rc::Rc;
 
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
-use super::evaluate::names_fields;
-use super::events::{Side, quoted};
+use super::events::Side;
 use super::index::{declared_name, plain};
+use super::nodes::{names_fields, parts, quoted, text};
 use super::state::{Breakable, Host};
-use super::value::{MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
+use super::value::{MAP, MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
 
 /// Loops that are walked a second time nest this deep at most.
 const MOST_AGAIN: u32 = 2;
-
-/// The text of a node.
-pub(super) fn text<'s>(node: Node, source: Source<'s>) -> &'s str {
-    source.parsed.text.get(node.byte_range()).unwrap_or("")
-}
-
-/// The named children that are not comments.
-pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
-    node.named_children()
-        .filter(|child| child.kind() != Kind::Comment)
-        .collect()
-}
 
 impl Host<'_> {
     /// Walks a statement; false where nothing after it is come to.
@@ -960,9 +948,6 @@ impl Host<'_> {
         }
     }
 }
-
-/// The class of a record whose fields are the entries of a map, each a record of its key and value.
-pub(super) const MAP: &str = "map";
 
 fn is_map(ty: &str) -> bool {
     matches!(plain(ty).as_str(), "map" | "unordered_map")
