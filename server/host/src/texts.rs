@@ -149,7 +149,7 @@ impl Host<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GAP, common};
+    use super::super::value::{GAP, common};
     use crate::value::Value;
 
     #[test]
