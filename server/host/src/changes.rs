@@ -121,6 +121,6 @@ mod tests {
     #[test]
     fn what_is_left_out_is_no_change() {
         let parsed = Expanded::fragment("void f() { n = 1; }", Language::Cuda);
-        assert!(!is_changed(&parsed, "n", &[11..16]));
+        assert!(!is_changed(&parsed, "n", std::slice::from_ref(&(11..16))));
     }
 }
