@@ -436,6 +436,18 @@ pub struct Diagnostic {
     pub message: String,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
+    /// Where else the same is found: copies, instantiations. Only in the list of a whole tree, and only where there are some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub also: Vec<Place>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Place {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
 }
 
 /// `warplens check --format json`.

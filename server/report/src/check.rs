@@ -40,7 +40,27 @@ pub fn finding(diagnostic: &Diagnostic, source: Option<&str>, style: Style) -> S
     if let Some(text) = source.and_then(|text| text.lines().nth(diagnostic.line as usize - 1)) {
         snippet(&mut out, diagnostic, text, paint, style);
     }
+    if !diagnostic.also.is_empty() {
+        style.push(&mut out, Paint::Quiet, &printable(&elsewhere(diagnostic)));
+        out.push('\n');
+    }
     out
+}
+
+/// Other places of one finding that are listed; the rest are counted.
+const PLACES: usize = 4;
+
+/// ` also at b.cu:3, c.cu:4 and 7 more`.
+fn elsewhere(diagnostic: &Diagnostic) -> String {
+    let shown = diagnostic.also.iter().take(PLACES);
+    let places: Vec<String> = shown
+        .map(|place| format!("{}:{}", place.file, place.line))
+        .collect();
+    let more = match diagnostic.also.len().saturating_sub(PLACES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(" also at {}{more}", places.join(", "))
 }
 
 /// `message` wrapped, its first line beginning after `used` columns, the others after four.
@@ -361,6 +381,7 @@ mod tests {
             end_column,
             message: "32 sectors per request (ideal 4)".to_owned(),
             gain: 2.0,
+            also: Vec::new(),
         }
     }
 

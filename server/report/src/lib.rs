@@ -11,6 +11,7 @@ mod escape;
 pub mod estimate;
 pub mod figure;
 mod fingerprint;
+pub mod folded;
 pub mod github;
 pub mod gitlab;
 pub mod gpus;

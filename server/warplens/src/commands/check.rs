@@ -11,6 +11,7 @@ use warplens_db::wire::{CheckDocument, Diagnostic, Stats};
 use warplens_db::{FileAnalysis, Severity};
 use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
+use warplens_report::folded::folded;
 use warplens_report::{Paint, check as page, github, gitlab, sarif};
 
 use crate::checked::{self, CheckRequest, CheckRun};
@@ -114,7 +115,7 @@ impl Check {
                 preprocessing: &self.preprocessing,
                 losses: self.losses || (self.stats && human),
                 texts: human
-                    || matches!(self.format, Format::Sarif | Format::Gitlab)
+                    || matches!(self.format, Format::Json | Format::Sarif | Format::Gitlab)
                     || self.baseline.is_some()
                     || self.write_baseline.is_some(),
                 wanted: None,
@@ -138,6 +139,11 @@ impl Check {
             stats.losses.clear();
         }
         stats.seconds = started.elapsed().as_secs_f64();
+        // What a machine annotates, it annotates at each place.
+        if matches!(self.format, Format::Human | Format::Json) {
+            let texts = checked.texts();
+            diagnostics = folded(diagnostics, &|file| texts.get(file).copied());
+        }
         self.print(colour, &checked, &diagnostics, &stats, &known)?;
         let failed = diagnostics
             .iter()
