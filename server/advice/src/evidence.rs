@@ -66,13 +66,35 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         // How much it is of the whole depends on the launch after all.
         Depends::Thread if block_guessed => Severity::Information,
         Depends::Thread => Severity::Error,
+        _ if finding.gain > 1.0 && is_idle(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency if taken(false) => Severity::Hint,
         Depends::Residency | Depends::Launch if block_guessed => Severity::Hint,
         Depends::Launch if access.is_some_and(|access| has_guessed_stride(ctx, access)) => {
             Severity::Hint
         }
+        // Which lanes are neighbours is decided by the first of several blocks.
+        Depends::Launch if ctx.block_varies && is_narrow(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency | Depends::Launch => Severity::Error,
     }
+}
+
+/// Less than this part of the warps at work is a launch that nobody makes.
+const WORKING: f64 = 0.05;
+
+/// True where assumed sizes leave nearly all warps of an assumed grid without an access: a gain is then one on an idle GPU.
+fn is_idle(ctx: &Context<'_>) -> bool {
+    let launch = &ctx.facts.launch;
+    let warps = launch.blocks() as f64 * launch.warps_per_block(ctx.facts.warp_size) as f64;
+    let requests = ctx.facts.accesses.iter().map(|access| access.requests);
+    let most = requests.fold(None, |most: Option<f64>, one| {
+        Some(most.unwrap_or(0.0).max(one.unwrap_or(f64::INFINITY)))
+    });
+    launch.grid_source.is_assumption() && most.is_some_and(|most| most < WORKING * warps)
+}
+
+/// True where a warp spans several rows of the block.
+fn is_narrow(ctx: &Context<'_>) -> bool {
+    ctx.facts.launch.block[0] < u64::from(ctx.facts.warp_size)
 }
 
 /// True where the distance between lanes is a parameter that nothing gives and nothing shows to be large: an increment may be

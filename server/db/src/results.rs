@@ -290,7 +290,7 @@ fn diagnostic(finding: &PlacedFinding, document: &Document, file: &str) -> wire:
         end_column,
         message: finding.message.clone(),
         gain: finding.gain,
-        also: Vec::new(),
+        same_as: None,
     }
 }
 

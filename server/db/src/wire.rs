@@ -436,10 +436,9 @@ pub struct Diagnostic {
     pub message: String,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
-    /// Where else the same is found: copies, instantiations. Only in the list of a whole tree, and only where there are some.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
-    pub also: Vec<Place>,
+    /// The finding that this one repeats: it is about a copy of the same line. Only where several files are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<Place>,
 }
 
 /// A place in a file.

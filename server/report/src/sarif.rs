@@ -189,7 +189,7 @@ mod tests {
             end_column: 9,
             message: "m".to_owned(),
             gain: 1.5,
-            also: Vec::new(),
+            same_as: None,
         };
         let rules = [Rule {
             id: "mem/aos",
@@ -252,7 +252,7 @@ mod tests {
                 end_column: 2,
                 message: "m".to_owned(),
                 gain: 1.0,
-                also: Vec::new(),
+                same_as: None,
             };
             let log = log(
                 &[diagnostic(line), diagnostic(line)],

@@ -180,24 +180,21 @@ pub fn replay(bin: &Path, lists: &Path, folders: &[PathBuf]) -> anyhow::Result<(
     Ok(())
 }
 
-/// Path in the folder, line and rule of what is above a hint, the places of repeats with them.
+/// Path in the folder, line and rule of what is above a hint.
 fn shown(findings: &Value, folder: &Path) -> BTreeSet<(String, u64, String)> {
     let mut places = BTreeSet::new();
     for finding in findings.as_array().into_iter().flatten() {
         if finding["severity"] == "hint" {
             continue;
         }
-        let also = finding["also"].as_array().into_iter().flatten();
-        for place in std::iter::once(finding).chain(also) {
-            let file = Path::new(place["file"].as_str().unwrap_or_default());
-            let inside = file.strip_prefix(folder).unwrap_or(file);
-            let rule = finding["rule"].as_str().unwrap_or_default();
-            places.insert((
-                inside.display().to_string(),
-                place["line"].as_u64().unwrap_or_default(),
-                rule.to_owned(),
-            ));
-        }
+        let file = Path::new(finding["file"].as_str().unwrap_or_default());
+        let inside = file.strip_prefix(folder).unwrap_or(file);
+        let rule = finding["rule"].as_str().unwrap_or_default();
+        places.insert((
+            inside.display().to_string(),
+            finding["line"].as_u64().unwrap_or_default(),
+            rule.to_owned(),
+        ));
     }
     places
 }
@@ -251,14 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn repeats_are_shown_at_each_place() {
+    fn hints_are_not_shown() {
         let findings = serde_json::json!([
-            {"rule": "mem/aos", "severity": "warning", "file": "t/a.cu", "line": 3,
-             "also": [{"file": "t/b.cu", "line": 4, "column": 1}]},
+            {"rule": "mem/aos", "severity": "warning", "file": "t/a.cu", "line": 3},
             {"rule": "mem/aos", "severity": "hint", "file": "t/c.cu", "line": 5},
         ]);
         let places = shown(&findings, Path::new("t"));
         let files: Vec<&str> = places.iter().map(|(file, ..)| file.as_str()).collect();
-        assert_eq!(files, ["a.cu", "b.cu"]);
+        assert_eq!(files, ["a.cu"]);
     }
 }

@@ -11,8 +11,7 @@ use warplens_db::wire::{CheckDocument, Diagnostic, Stats};
 use warplens_db::{FileAnalysis, Severity};
 use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
-use warplens_report::folded::folded;
-use warplens_report::{Paint, check as page, github, gitlab, sarif};
+use warplens_report::{Paint, check as page, github, gitlab, repeats, sarif};
 
 use crate::checked::{self, CheckRequest, CheckRun};
 use crate::input;
@@ -142,7 +141,7 @@ impl Check {
         // What a machine annotates, it annotates at each place.
         if matches!(self.format, Format::Human | Format::Json) {
             let texts = checked.texts();
-            diagnostics = folded(diagnostics, &|file| texts.get(file).copied());
+            repeats::mark(&mut diagnostics, &|file| texts.get(file).copied());
         }
         self.print(colour, &checked, &diagnostics, &stats, &known)?;
         let failed = diagnostics
@@ -237,9 +236,10 @@ impl Check {
                 // What fails the run is always shown.
                 let show = self.show.min(self.fail_on);
                 let shown = |diagnostic: &&Diagnostic| show.reached_by(diagnostic.severity);
-                for diagnostic in diagnostics.iter().filter(shown) {
+                let ranked = repeats::ranked(diagnostics);
+                for (diagnostic, also) in ranked.iter().filter(|(one, _)| shown(one)) {
                     let text = texts.get(&diagnostic.file).copied();
-                    out.push_str(&page::finding(diagnostic, text, style));
+                    out.push_str(&page::finding(diagnostic, also, text, style));
                     out.push('\n');
                 }
                 let mut table = page::KernelTable::default();

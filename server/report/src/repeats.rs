@@ -1,4 +1,4 @@
-//! Findings of a whole tree as a list to read: what repeats is said once, with its other places; what costs most comes first.
+//! Findings of a whole tree as a list to read: what repeats is told of its first, what costs most comes first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -6,22 +6,17 @@ use std::path::Path;
 
 use warplens_db::wire::{Diagnostic, Place};
 
-/// Folds what repeats and sorts the rest: errors, then by gain, tests behind what they test. `text` is a file's text, where
-/// it is known.
+/// Marks what repeats another finding: the costliest of those that are alike is the one that the others name. `text` is a
+/// file's text, where it is known.
 ///
 /// A finding repeats another where rule, severity and message are the same but for numbers, and so is the line of source: a
 /// copy of a kernel, an instantiation, the text of a kernel once as a file and once as a string. Hints are left as they are.
-pub fn folded<'a>(
-    diagnostics: Vec<Diagnostic>,
-    text: &dyn Fn(&str) -> Option<&'a str>,
-) -> Vec<Diagnostic> {
-    let mut kept: Vec<Diagnostic> = Vec::new();
-    let mut known: HashMap<(String, &'static str, String, String), usize> = HashMap::new();
-    for diagnostic in diagnostics {
+pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'a str>) {
+    let mut alike: HashMap<(String, &'static str, String, String), Vec<usize>> = HashMap::new();
+    for (at, diagnostic) in diagnostics.iter().enumerate() {
         let line = text(&diagnostic.file)
             .and_then(|text| text.lines().nth(diagnostic.line.saturating_sub(1) as usize));
         let Some(line) = line.filter(|_| diagnostic.severity != "hint") else {
-            kept.push(diagnostic);
             continue;
         };
         let key = (
@@ -30,15 +25,39 @@ pub fn folded<'a>(
             without_numbers(&diagnostic.message),
             line.split_whitespace().collect(),
         );
-        match known.get(&key) {
-            Some(&at) => join(&mut kept[at], diagnostic),
-            None => {
-                known.insert(key, kept.len());
-                kept.push(diagnostic);
+        alike.entry(key).or_default().push(at);
+    }
+    for group in alike.into_values() {
+        let costliest = group.iter().copied().max_by(|a, b| {
+            let gain = |at: &usize| diagnostics[*at].gain;
+            gain(a).total_cmp(&gain(b)).then(b.cmp(a))
+        });
+        let Some(first) = costliest else {
+            continue;
+        };
+        let place = place(&diagnostics[first]);
+        for at in group {
+            if at != first {
+                diagnostics[at].same_as = Some(place.clone());
             }
         }
     }
-    kept.sort_by(|a, b| {
+}
+
+/// The findings in the order in which they are read, each with those that repeat it: errors, then by gain; tests behind what
+/// they test, hints last.
+pub fn ranked(diagnostics: &[Diagnostic]) -> Vec<(&Diagnostic, Vec<&Diagnostic>)> {
+    let own = diagnostics.iter().filter(|one| one.same_as.is_none());
+    let mut ranked: Vec<(&Diagnostic, Vec<&Diagnostic>)> = own
+        .map(|own| {
+            let own_place = place(own);
+            let repeats = diagnostics.iter().filter(|other| {
+                other.rule == own.rule && other.same_as.as_ref() == Some(&own_place)
+            });
+            (own, repeats.collect())
+        })
+        .collect();
+    ranked.sort_by(|(a, _), (b, _)| {
         let rank = |one: &Diagnostic| (one.severity == "hint", is_test(&one.file));
         let error = |one: &Diagnostic| Reverse(one.severity == "error");
         rank(a)
@@ -46,21 +65,15 @@ pub fn folded<'a>(
             .then(error(a).cmp(&error(b)))
             .then(b.gain.total_cmp(&a.gain))
     });
-    kept
+    ranked
 }
 
-/// The costlier of two stays, with the place of the other.
-fn join(kept: &mut Diagnostic, other: Diagnostic) {
-    let mut other = other;
-    if other.gain > kept.gain {
-        std::mem::swap(kept, &mut other);
-        kept.also = std::mem::take(&mut other.also);
+fn place(diagnostic: &Diagnostic) -> Place {
+    Place {
+        file: diagnostic.file.clone(),
+        line: diagnostic.line,
+        column: diagnostic.column,
     }
-    kept.also.push(Place {
-        file: other.file,
-        line: other.line,
-        column: other.column,
-    });
 }
 
 fn without_numbers(message: &str) -> String {
@@ -100,43 +113,46 @@ mod tests {
             end_column: 9,
             message: format!("{} sectors per request (ideal 4)", gain * 8.0),
             gain,
-            also: Vec::new(),
+            same_as: None,
         }
     }
 
     const TEXT: &str = "y = x[2 * i];\n    y = x[2 * i];\ny = x[3 * i];\n";
 
     #[test]
-    fn a_copy_is_said_once_and_the_costlier_stays() {
-        let all = vec![
+    fn a_copy_is_told_of_the_costliest() {
+        let mut all = vec![
             finding("a.cu", 1, "warning", 1.5),
             finding("b.cu", 2, "warning", 2.0),
             finding("c.cu", 3, "warning", 1.2),
         ];
-        let told = folded(all, &|_| Some(TEXT));
-        let places: Vec<_> = told
+        mark(&mut all, &|_| Some(TEXT));
+        let same: Vec<Option<&str>> = all
             .iter()
-            .map(|one| (one.file.as_str(), one.also.len()))
+            .map(|one| one.same_as.as_ref().map(|place| place.file.as_str()))
             .collect();
-        assert_eq!(places, [("b.cu", 1), ("c.cu", 0)]);
-        assert_eq!(
-            (told[0].also[0].file.as_str(), told[0].also[0].line),
-            ("a.cu", 1)
-        );
+        assert_eq!(same, [Some("b.cu"), None, None]);
+        let ranked = ranked(&all);
+        let told: Vec<_> = ranked
+            .iter()
+            .map(|(one, repeats)| (one.file.as_str(), repeats.len()))
+            .collect();
+        assert_eq!(told, [("b.cu", 1), ("c.cu", 0)]);
     }
 
     #[test]
     fn hints_and_lines_that_are_not_known_stay_apart() {
-        let hints = vec![
-            finding("a.cu", 1, "hint", 1.0),
-            finding("b.cu", 1, "hint", 1.0),
-        ];
-        assert_eq!(folded(hints, &|_| Some(TEXT)).len(), 2);
-        let unread = vec![
-            finding("a.cu", 1, "warning", 1.5),
-            finding("b.cu", 1, "warning", 1.5),
-        ];
-        assert_eq!(folded(unread, &|_| None).len(), 2);
+        let apart = |severity: &'static str, text: Option<&'static str>| {
+            let mut all = vec![
+                finding("a.cu", 1, severity, 1.5),
+                finding("b.cu", 1, severity, 1.5),
+            ];
+            mark(&mut all, &|_| text);
+            all.iter().all(|one| one.same_as.is_none())
+        };
+        assert!(apart("hint", Some(TEXT)));
+        assert!(apart("warning", None));
+        assert!(!apart("warning", Some(TEXT)));
     }
 
     #[test]
@@ -148,9 +164,9 @@ mod tests {
             finding("d.cu", 1, "warning", 3.0),
             finding("e.cu", 1, "error", 1.0),
         ];
-        let order: Vec<String> = folded(all, &|_| None)
+        let order: Vec<&str> = ranked(&all)
             .into_iter()
-            .map(|one| one.file)
+            .map(|(one, _)| one.file.as_str())
             .collect();
         assert_eq!(order, ["e.cu", "d.cu", "c.cu", "tests/b.cu", "a.cu"]);
     }
