@@ -78,7 +78,7 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
     }
 }
 
-/// Less than this part of the warps at work is a launch that nobody makes.
+/// Less than this part of the warps at work is a launch that no program makes.
 const WORKING: f64 = 0.05;
 
 /// True where assumed sizes leave nearly all warps of an assumed grid without an access: a gain is then one on an idle GPU.

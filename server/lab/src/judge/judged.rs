@@ -1,4 +1,4 @@
-//! `cargo lab judge --judged LISTS DIR…`: findings about public trees that somebody has judged by reading, replayed.
+//! `cargo lab judge --judged LISTS DIR…`: findings about public trees judged by reading, replayed.
 //!
 //! A list is a file of tab-separated values, one for each repository: its name and commit in the first line, then for each
 //! finding its path, line and rule, whether the fact is `right`, `partly` right or `wrong`, whether an invented value decided
