@@ -9,6 +9,7 @@
 //! read of a kernel is in `subjects`, what several actions do to a text in `fixes`; neither knows a rule.
 
 mod catalogue;
+mod evidence;
 pub mod fixes;
 mod rule;
 mod rules;
@@ -164,6 +165,8 @@ pub struct Context<'a> {
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
     pub block_varies: bool,
+    /// Integer parameters that the program's launch divides by the block, rounding up, to get its grid.
+    pub rounded_up: &'a [String],
     /// What the host does with the memory of the arguments, where the file that launches says so.
     pub memory: &'a [HostMemory],
     /// The loop of the host program around the launch, where the function that launches has one.
@@ -278,7 +281,10 @@ fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
         Look::At(when, check) if when == moment => Some(check),
         _ => None,
     });
-    rules.flat_map(|check| check(ctx)).collect()
+    let findings = rules.flat_map(|check| check(ctx));
+    findings
+        .map(|finding| evidence::weighed(ctx, finding))
+        .collect()
 }
 
 /// Every code action for a range, each proved: in the order of the rules that they answer.

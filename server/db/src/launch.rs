@@ -243,6 +243,16 @@ impl Given {
             .collect()
     }
 
+    /// Integer parameters that the launch divides by the block, rounding up, to get its grid.
+    pub(crate) fn rounded_up(&self) -> Vec<String> {
+        let extents = self.follows.iter().flatten();
+        let parts = extents.filter_map(Size::of_one);
+        parts
+            .filter(|(_, add, divisor)| (1..*divisor).contains(add))
+            .map(|(name, ..)| name.to_owned())
+            .collect()
+    }
+
     /// True where the source, a directive or the user gave the block.
     pub(crate) fn block_from_source(&self) -> bool {
         matches!(

@@ -290,6 +290,7 @@ fn diagnostic(finding: &PlacedFinding, document: &Document, file: &str) -> wire:
         end_column,
         message: finding.message.clone(),
         gain: finding.gain,
+        same_as: None,
     }
 }
 

@@ -436,6 +436,17 @@ pub struct Diagnostic {
     pub message: String,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
+    /// The finding that this one repeats: it is about a copy of the same line. Only where several files are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<Place>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Place {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
 }
 
 /// `warplens check --format json`.

@@ -231,6 +231,7 @@ impl Host<'_> {
                     grid: all(config.grid),
                     follows,
                     block: config.block,
+                    block_varies: false,
                     global: all(config.global),
                     dynamic_shared_bytes: config.shared,
                     arguments: if beside {

@@ -76,6 +76,8 @@ pub struct LaunchSite {
     pub follows: Option<[Blocks; 3]>,
     /// Threads of a block.
     pub block: Option<[u64; 3]>,
+    /// A loop around it launches with another block in its second turn: a program that tries several.
+    pub block_varies: bool,
     /// Threads of the whole launch, where the launch says these (OpenCL).
     pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
@@ -160,6 +162,7 @@ impl LaunchSite {
             grid: None,
             follows: None,
             block: None,
+            block_varies: false,
             global: None,
             dynamic_shared_bytes: None,
             arguments: Vec::new(),

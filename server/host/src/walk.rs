@@ -490,6 +490,9 @@ impl Host<'_> {
             }
             return true;
         }
+        if goes_on && self.sites.len() != met {
+            self.second_turn(body, met, source);
+        }
         // What the first time round did not come to, another may.
         let skipped = !goes_on || self.asides != asides;
         if skipped && self.sites.len() != met && self.again < MOST_AGAIN {
@@ -503,6 +506,31 @@ impl Host<'_> {
         self.breakables.pop();
         self.forget_touched(touched);
         true
+    }
+
+    /// The turn behind the first: launches of the first turn, from `met` on, that have another block in it are told to.
+    fn second_turn(&mut self, body: Option<Node>, met: usize, source: Source) {
+        if self.again >= MOST_AGAIN {
+            return;
+        }
+        let first = self.sites.len();
+        self.again += 1;
+        if let Some(body) = body {
+            self.statement(body, source);
+        }
+        self.again -= 1;
+        let second = self.sites.split_off(first);
+        for other in second.into_iter().map(|met| met.site) {
+            let same = |met: &&mut crate::Met| {
+                met.site.kernel == other.kernel
+                    && met.site.range == other.range
+                    && met.site.through == other.through
+            };
+            for met in self.sites[met..].iter_mut().filter(same) {
+                let another = other.block.is_some() && other.block != met.site.block;
+                met.site.block_varies |= other.block_varies || another;
+            }
+        }
     }
 
     fn do_loop(&mut self, body: Option<Node>, condition: Option<Node>, source: Source) -> bool {

@@ -20,6 +20,7 @@ pub mod markdown;
 mod models;
 mod plots;
 pub mod program;
+pub mod repeats;
 mod resources;
 pub mod sarif;
 mod sheet;

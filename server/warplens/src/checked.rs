@@ -277,6 +277,7 @@ fn lost(path: &Path) -> Diagnostic {
             "an internal error stopped the analysis of this file; please report it with the file"
                 .to_owned(),
         gain: 1.0,
+        same_as: None,
     }
 }
 

@@ -42,6 +42,7 @@ impl Unreadable {
             end_column: 2,
             message: self.message.clone(),
             gain: 1.0,
+            same_as: None,
         }
     }
 

@@ -58,6 +58,7 @@ impl FindingsQuestion<'_> {
             &self.overrides.without,
             &self.overrides.warps_per_sm,
             &self.given.block_varies,
+            &self.given.rounded_up(),
             &memory.collect::<Vec<_>>(),
             &self.given.loop_key(),
         ])
@@ -186,6 +187,7 @@ impl FindingsQuestion<'_> {
                 gain
             })
         };
+        let rounded_up = self.given.rounded_up();
         let around = self.given.around.as_ref();
         let around = around.map(|(around, launches)| warplens_advice::AroundLaunch {
             turns: around,
@@ -201,6 +203,7 @@ impl FindingsQuestion<'_> {
             registers_known: self.compilation.registers_known(),
             enabled: &|rule| suppress::is_enabled(rule, self.settings),
             block_varies: self.given.block_varies,
+            rounded_up: &rounded_up,
             memory: &self.given.memory,
             around: around.as_ref(),
             cycles: &before,

@@ -140,9 +140,10 @@ impl Engine {
                 settings,
                 overrides,
             );
-            given.block_varies = variants[..launches]
-                .iter()
-                .any(|(other, _)| other.range == site.range && other.block != site.block);
+            given.block_varies = site.block_varies
+                || variants[..launches]
+                    .iter()
+                    .any(|(other, _)| other.range == site.range && other.block != site.block);
             let said = self.reports.of(
                 path,
                 &profile.architecture,

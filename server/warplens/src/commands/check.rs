@@ -11,7 +11,7 @@ use warplens_db::wire::{CheckDocument, Diagnostic, Stats};
 use warplens_db::{FileAnalysis, Severity};
 use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
-use warplens_report::{Paint, check as page, github, gitlab, sarif};
+use warplens_report::{Paint, check as page, github, gitlab, repeats, sarif};
 
 use crate::checked::{self, CheckRequest, CheckRun};
 use crate::input;
@@ -114,7 +114,7 @@ impl Check {
                 preprocessing: &self.preprocessing,
                 losses: self.losses || (self.stats && human),
                 texts: human
-                    || matches!(self.format, Format::Sarif | Format::Gitlab)
+                    || matches!(self.format, Format::Json | Format::Sarif | Format::Gitlab)
                     || self.baseline.is_some()
                     || self.write_baseline.is_some(),
                 wanted: None,
@@ -138,6 +138,11 @@ impl Check {
             stats.losses.clear();
         }
         stats.seconds = started.elapsed().as_secs_f64();
+        // What a machine annotates, it annotates at each place.
+        if matches!(self.format, Format::Human | Format::Json) {
+            let texts = checked.texts();
+            repeats::mark(&mut diagnostics, &|file| texts.get(file).copied());
+        }
         self.print(colour, &checked, &diagnostics, &stats, &known)?;
         let failed = diagnostics
             .iter()
@@ -231,9 +236,10 @@ impl Check {
                 // What fails the run is always shown.
                 let show = self.show.min(self.fail_on);
                 let shown = |diagnostic: &&Diagnostic| show.reached_by(diagnostic.severity);
-                for diagnostic in diagnostics.iter().filter(shown) {
+                let ranked = repeats::ranked(diagnostics);
+                for (diagnostic, also) in ranked.iter().filter(|(one, _)| shown(one)) {
                     let text = texts.get(&diagnostic.file).copied();
-                    out.push_str(&page::finding(diagnostic, text, style));
+                    out.push_str(&page::finding(diagnostic, also, text, style));
                     out.push('\n');
                 }
                 let mut table = page::KernelTable::default();

@@ -7,6 +7,7 @@ use warplens_models::Factor;
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::{aos, column_walk, misaligned, strided};
 use crate::subjects::access::{self, Candidate, Costly};
+use crate::subjects::siblings;
 use crate::wording::number;
 use crate::{Context, Finding};
 
@@ -88,7 +89,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     number(access.ideal_transactions_per_request?)
                 ),
                 cause: (rule.cause)(&costly),
-                quiet: rule.id == misaligned::RULE.id && misaligned::is_caught(ctx),
+                quiet: if rule.id == misaligned::RULE.id {
+                    misaligned::is_caught(ctx)
+                } else {
+                    siblings::use_the_rest(ctx, index) || siblings::is_piece(ctx, index)
+                },
             })
         })
         .collect();
@@ -360,11 +365,11 @@ mod tests {
             .iter()
             .find(|f| f.access == Some(1))
             .expect("told of the costliest");
-        assert_eq!(merged.related.len(), 1);
+        assert_eq!(merged.related.len(), 2);
+        let others = findings.iter().filter(|f| f.access != Some(1));
+        assert!(others.clone().all(|f| f.severity == Severity::Hint));
         assert!(
-            merged
-                .message
-                .contains("so is one more access to `in` on this line"),
+            merged.message.contains("so are 2 more accesses"),
             "{}",
             merged.message
         );

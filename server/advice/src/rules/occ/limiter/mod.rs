@@ -33,7 +33,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         occupancy,
         ..
     } = *ctx;
-    if occupancy.why_impossible.is_some() || occupancy.fraction >= ENOUGH {
+    // A program that tries several blocks knows that they differ.
+    if occupancy.why_impossible.is_some() || occupancy.fraction >= ENOUGH || ctx.block_varies {
         return None;
     }
     let threads = facts.launch.threads_per_block();
@@ -95,7 +96,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     Some(Finding {
         rule: RULE.id,
         // Registers predicted from the source are no ground for a warning.
-        severity: wording::severity(gain, certainty, block.is_some()),
+        severity: wording::severity(gain, certainty, true),
         place,
         message: wording::sentence([
             Some(format!(
@@ -124,10 +125,10 @@ mod tests {
     use warplens_facts::facts::Source;
 
     #[test]
-    fn estimated_registers_are_no_ground_for_a_warning() {
+    fn estimated_registers_are_no_ground_for_more_than_a_hint() {
         let findings = Kernel::new().registers(200).findings(|_| 1.5);
         assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].severity, Severity::Information);
+        assert_eq!(findings[0].severity, Severity::Hint);
         assert!(findings[0].message.contains("(estimated)"));
     }
 
