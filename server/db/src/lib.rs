@@ -370,6 +370,8 @@ pub struct PlacedFinding {
     pub related: Vec<(Range<usize>, String)>,
     /// Where the cause stands when `range` is only the call that leads there.
     pub callee: Option<CalleePlace>,
+    /// The kernel's plain name; `None` for a finding about the file.
+    pub kernel: Option<String>,
 }
 
 /// Everything about one file at one moment.

@@ -101,6 +101,7 @@ fn own(
         gain: 1.0,
         related: Vec::new(),
         callee: None,
+        kernel: None,
     }
 }
 

@@ -130,14 +130,16 @@ impl Default for KernelTable {
 }
 
 impl KernelTable {
-    /// Adds the kernels of one file.
-    pub fn add(&mut self, file: &str, analysis: &FileAnalysis) {
-        if !analysis.kernels.is_empty() {
+    /// Adds the kernels of one file that are wanted.
+    pub fn add(&mut self, file: &str, analysis: &FileAnalysis, wanted: &dyn Fn(&str) -> bool) {
+        let wanted = |kernel: &&PlacedKernel| wanted(&kernel.analysis.facts.name);
+        let mut kernels = analysis.kernels.iter().filter(wanted).peekable();
+        if kernels.peek().is_some() {
             let profile = &analysis.profile;
             self.table
                 .heading(printable(&format!("{file} on {}", profile.id)));
         }
-        for kernel in &analysis.kernels {
+        for kernel in kernels {
             self.kernel(kernel);
         }
     }
@@ -361,6 +363,7 @@ mod tests {
             end_column,
             message: "32 sectors per request (ideal 4)".to_owned(),
             gain: 2.0,
+            ..Diagnostic::default()
         }
     }
 

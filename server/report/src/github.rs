@@ -54,6 +54,7 @@ mod tests {
             end_column: 9,
             message: "50 % idle\nnext".to_owned(),
             gain: 1.0,
+            ..Diagnostic::default()
         }]);
         assert_eq!(
             text,

@@ -50,6 +50,7 @@ mod tests {
             end_column: 9,
             message: "50 % idle".to_owned(),
             gain: 1.0,
+            ..Diagnostic::default()
         };
         let report = code_quality(&[finding(1), finding(2)], &|_| Some("x;\nx;\n"));
         assert_eq!(report[0]["severity"], "minor");

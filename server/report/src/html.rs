@@ -562,6 +562,7 @@ mod tests {
             end_column: 2,
             message: hostile.to_owned(),
             gain: 1.0,
+            ..Diagnostic::default()
         });
         let page = plain(&document);
         well_formed(&page);

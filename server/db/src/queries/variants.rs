@@ -292,5 +292,6 @@ fn place(
             Place::Site(site) => kernel.callee(site),
             Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
         },
+        kernel: Some(kernel.analysis.facts.name.clone()),
     }
 }
