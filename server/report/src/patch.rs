@@ -217,9 +217,8 @@ mod tests {
     #[test]
     fn lines_that_differ_everywhere_are_one_change() {
         let numbered = |word: &str| {
-            (0..3_000)
-                .map(|at| format!("{word} {at}\n"))
-                .collect::<String>()
+            let lines: Vec<String> = (0..3_000).map(|at| format!("{word} {at}")).collect();
+            lines.join("\n")
         };
         let diff = unified("k.cu", &numbered("old"), &numbered("new"), Style::PLAIN);
         assert_eq!(diff.matches("@@ -").count(), 1);
