@@ -317,6 +317,7 @@ fn diagnostic(
         end_line,
         end_column,
         message: finding.message.clone(),
+        details: finding.details.clone(),
         gain: finding.gain,
         kernel: finding.kernel.clone(),
         time_ms: finding.kernel.as_ref().and_then(|name| {

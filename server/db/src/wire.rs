@@ -433,7 +433,10 @@ pub struct Diagnostic {
     pub column: u32,
     pub end_line: u32,
     pub end_column: u32,
+    /// One line: what it gains, what to do, the figure that says so.
     pub message: String,
+    /// Further lines: the cause in full, what it depends on.
+    pub details: Vec<String>,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
     /// Plain name of the kernel; null for a finding about the file.
@@ -444,6 +447,15 @@ pub struct Diagnostic {
     pub help: String,
     /// Edits that remove the cause, each proved by analysing the edited text; null where none were looked for.
     pub fixes: Option<Vec<Fix>>,
+}
+
+impl Diagnostic {
+    /// The message and the lines below it, for forms that have one text.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let lines = std::iter::once(&self.message).chain(&self.details);
+        lines.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// One edit of a file, in one or several places.

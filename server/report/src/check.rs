@@ -40,6 +40,7 @@ pub fn finding(diagnostic: &Diagnostic, source: Option<&str>, style: Style) -> S
     if let Some(text) = source.and_then(|text| text.lines().nth(diagnostic.line as usize - 1)) {
         snippet(&mut out, diagnostic, text, paint, style);
     }
+    details(&mut out, diagnostic, style);
     out
 }
 
@@ -58,6 +59,19 @@ fn hanging(message: &str, used: usize, width: usize) -> String {
         text.push_str(&line);
     }
     text
+}
+
+/// The lines below a finding: the cause in full, what it depends on.
+pub(crate) fn details(out: &mut String, diagnostic: &Diagnostic, style: Style) {
+    for detail in &diagnostic.details {
+        let detail = printable(detail);
+        let lines = match style.width {
+            Some(width) => wrap(&detail, width.max(40) - 4),
+            None => vec![detail],
+        };
+        style.push(out, Paint::Quiet, &format!("  = {}", lines.join("\n    ")));
+        out.push('\n');
+    }
 }
 
 fn snippet(out: &mut String, diagnostic: &Diagnostic, text: &str, paint: Paint, style: Style) {

@@ -22,7 +22,7 @@ pub fn annotations(diagnostics: &[Diagnostic]) -> String {
             diagnostic.end_line,
             diagnostic.end_column,
             property(&diagnostic.rule),
-            data(&diagnostic.message)
+            data(&diagnostic.whole())
         );
     }
     out

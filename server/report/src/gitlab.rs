@@ -20,7 +20,7 @@ pub fn code_quality(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Value {
                 _ => "info",
             };
             json!({
-                "description": diagnostic.message,
+                "description": diagnostic.whole(),
                 "check_name": diagnostic.rule,
                 "fingerprint": fingerprint,
                 "severity": severity,

@@ -101,7 +101,7 @@ fn result(diagnostic: &Diagnostic, rules: &[Rule<'_>], source: Option<&str>) -> 
     let mut result = json!({
         "ruleId": diagnostic.rule,
         "level": level,
-        "message": {"text": diagnostic.message},
+        "message": {"text": diagnostic.whole()},
         "locations": [{"physicalLocation": {
             "artifactLocation": {"uri": uri(&diagnostic.file)},
             "region": {

@@ -277,11 +277,13 @@ fn place(
             call.map_or_else(|| around.range.clone(), |call| call.range.clone())
         }),
     };
+    let mut lines = finding.message.lines().map(str::to_owned);
     PlacedFinding {
         rule: finding.rule,
         severity: finding.severity,
         range,
-        message: finding.message.clone(),
+        message: lines.next().unwrap_or_default(),
+        details: lines.collect(),
         gain: finding.gain,
         related: finding
             .related
