@@ -9,7 +9,7 @@ const VISIBLE: f64 = 1.05;
 /// What no finding says, and what it says in its place.
 const BANNED: [(&str, &str); 12] = [
     (
-        "(predicted)",
+        "faster (predicted)",
         "every time is a prediction; mark what is estimated otherwise",
     ),
     ("cost of ideal", "`32 sectors per request (ideal 4)`"),
