@@ -92,7 +92,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Where.
     pub place: Place,
-    /// The number first, then the cause, then the assumption.
+    /// A headline of at most 100 letters, what it gains and what to do; then lines with the cause and what it depends on.
     pub message: String,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
@@ -104,6 +104,13 @@ pub struct Finding {
     pub shared_array: Option<usize>,
     /// The alternative, where a code action cannot see it from the rule alone.
     pub cure: Option<Cure>,
+}
+
+impl Finding {
+    /// The first line of the message.
+    pub fn headline(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
 }
 
 /// The alternative to what a finding is about.
@@ -262,6 +269,7 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
         &[When::Always]
     };
     findings.extend(moments.iter().flat_map(|&moment| looked(ctx, moment)));
+    findings.iter_mut().for_each(wording::headed);
     findings.sort_by_key(|finding| match finding.place {
         Place::Launch | Place::Kernel | Place::Host(_) | Place::HostLoop(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),

@@ -362,14 +362,18 @@ pub struct PlacedFinding {
     pub severity: Severity,
     /// Absolute bytes.
     pub range: Range<usize>,
-    /// One line: the number, the cause, the assumption.
+    /// One line of at most 100 letters: what it gains, what to do, the figure that says so.
     pub message: String,
+    /// Further lines: the cause in full, what it depends on.
+    pub details: Vec<String>,
     /// Predicted whole-kernel speedup of removing the cause.
     pub gain: f64,
     /// Further places: bytes and a line of text.
     pub related: Vec<(Range<usize>, String)>,
     /// Where the cause is when `range` is only the call that leads there.
     pub callee: Option<CalleePlace>,
+    /// The kernel's plain name; `None` for a finding about the file.
+    pub kernel: Option<String>,
 }
 
 /// Everything about one file at one moment.

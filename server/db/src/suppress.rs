@@ -98,9 +98,11 @@ fn own(
         severity,
         range: directive.range.clone(),
         message,
+        details: Vec::new(),
         gain: 1.0,
         related: Vec::new(),
         callee: None,
+        kernel: None,
     }
 }
 

@@ -74,7 +74,9 @@ impl Engine {
         let why_invalid = match (given.grid, given.block) {
             (Some(grid), _) if grid.contains(&0) => Some("a grid without blocks".to_owned()),
             (_, Some(block)) if block.contains(&0) => Some("a block without threads".to_owned()),
-            _ => impossible.next().map(|finding| finding.message.clone()),
+            _ => impossible
+                .next()
+                .map(|finding| finding.headline().to_owned()),
         };
         Ok(Configured {
             analysis,

@@ -45,6 +45,7 @@ pub fn finding(
     if let Some(text) = source.and_then(|text| text.lines().nth(diagnostic.line as usize - 1)) {
         snippet(&mut out, diagnostic, text, paint, style);
     }
+    details(&mut out, diagnostic, style);
     if !also.is_empty() {
         style.push(&mut out, Paint::Quiet, &printable(&elsewhere(also)));
         out.push('\n');
@@ -83,6 +84,19 @@ fn hanging(message: &str, used: usize, width: usize) -> String {
         text.push_str(&line);
     }
     text
+}
+
+/// The lines below a finding: the cause in full, what it depends on.
+pub(crate) fn details(out: &mut String, diagnostic: &Diagnostic, style: Style) {
+    for detail in &diagnostic.details {
+        let detail = printable(detail);
+        let lines = match style.width {
+            Some(width) => wrap(&detail, width.max(40) - 4),
+            None => vec![detail],
+        };
+        style.push(out, Paint::Quiet, &format!("  = {}", lines.join("\n    ")));
+        out.push('\n');
+    }
 }
 
 fn snippet(out: &mut String, diagnostic: &Diagnostic, text: &str, paint: Paint, style: Style) {
@@ -155,14 +169,16 @@ impl Default for KernelTable {
 }
 
 impl KernelTable {
-    /// Adds the kernels of one file.
-    pub fn add(&mut self, file: &str, analysis: &FileAnalysis) {
-        if !analysis.kernels.is_empty() {
+    /// Adds the kernels of one file that are wanted.
+    pub fn add(&mut self, file: &str, analysis: &FileAnalysis, wanted: &dyn Fn(&str) -> bool) {
+        let wanted = |kernel: &&PlacedKernel| wanted(&kernel.analysis.facts.name);
+        let mut kernels = analysis.kernels.iter().filter(wanted).peekable();
+        if kernels.peek().is_some() {
             let profile = &analysis.profile;
             self.table
                 .heading(printable(&format!("{file} on {}", profile.id)));
         }
-        for kernel in &analysis.kernels {
+        for kernel in kernels {
             self.kernel(kernel);
         }
     }
@@ -386,7 +402,7 @@ mod tests {
             end_column,
             message: "32 sectors per request (ideal 4)".to_owned(),
             gain: 2.0,
-            same_as: None,
+            ..Diagnostic::default()
         }
     }
 

@@ -22,7 +22,7 @@ pub fn annotations(diagnostics: &[Diagnostic]) -> String {
             diagnostic.end_line,
             diagnostic.end_column,
             property(&diagnostic.rule),
-            data(&diagnostic.message)
+            data(&diagnostic.whole())
         );
     }
     out
@@ -54,7 +54,7 @@ mod tests {
             end_column: 9,
             message: "50 % idle\nnext".to_owned(),
             gain: 1.0,
-            same_as: None,
+            ..Diagnostic::default()
         }]);
         assert_eq!(
             text,

@@ -20,7 +20,7 @@ pub fn code_quality(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Value {
                 _ => "info",
             };
             json!({
-                "description": diagnostic.message,
+                "description": diagnostic.whole(),
                 "check_name": diagnostic.rule,
                 "fingerprint": fingerprint,
                 "severity": severity,
@@ -50,7 +50,7 @@ mod tests {
             end_column: 9,
             message: "50 % idle".to_owned(),
             gain: 1.0,
-            same_as: None,
+            ..Diagnostic::default()
         };
         let report = code_quality(&[finding(1), finding(2)], &|_| Some("x;\nx;\n"));
         assert_eq!(report[0]["severity"], "minor");

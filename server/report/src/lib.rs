@@ -18,6 +18,8 @@ pub mod graph;
 mod html;
 pub mod markdown;
 mod models;
+pub mod pages;
+pub mod patch;
 mod plots;
 pub mod program;
 pub mod repeats;

@@ -113,7 +113,7 @@ mod tests {
             end_column: 9,
             message: format!("{} sectors per request (ideal 4)", gain * 8.0),
             gain,
-            same_as: None,
+            ..Diagnostic::default()
         }
     }
 

@@ -101,7 +101,7 @@ fn result(diagnostic: &Diagnostic, rules: &[Rule<'_>], source: Option<&str>) -> 
     let mut result = json!({
         "ruleId": diagnostic.rule,
         "level": level,
-        "message": {"text": diagnostic.message},
+        "message": {"text": diagnostic.whole()},
         "locations": [{"physicalLocation": {
             "artifactLocation": {"uri": uri(&diagnostic.file)},
             "region": {
@@ -189,7 +189,7 @@ mod tests {
             end_column: 9,
             message: "m".to_owned(),
             gain: 1.5,
-            same_as: None,
+            ..Diagnostic::default()
         };
         let rules = [Rule {
             id: "mem/aos",
@@ -252,7 +252,7 @@ mod tests {
                 end_column: 2,
                 message: "m".to_owned(),
                 gain: 1.0,
-                same_as: None,
+                ..Diagnostic::default()
             };
             let log = log(
                 &[diagnostic(line), diagnostic(line)],

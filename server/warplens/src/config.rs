@@ -57,7 +57,7 @@ pub fn load(file: &Path, profiles: &Profiles) -> Config {
         end_column: place[3],
         message,
         gain: 1.0,
-        same_as: None,
+        ..Diagnostic::default()
     };
     let text = match std::fs::read(file).map(String::from_utf8) {
         Ok(Ok(text)) => text,

@@ -52,6 +52,8 @@ pub(crate) struct Candidate {
     pub index: usize,
     /// The number: `32 sectors per request (ideal 4)`.
     pub number: String,
+    /// What to do.
+    pub cure: String,
     /// Why, in words.
     pub cause: String,
     /// A hint whatever it gains: a cache catches what it moves too much.
@@ -311,6 +313,11 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
         severity,
         place: Place::Site(access.site),
         message: wording::sentence([
+            Some(format!(
+                "{} ({})",
+                candidate.cure,
+                candidate.number.replace(" (", ", ").replace(')', "")
+            )),
             Some(format!("{}: {cause}", candidate.number)),
             others,
             Some(wording::gain(gain)),

@@ -278,11 +278,13 @@ fn place(
             call.map_or_else(|| around.range.clone(), |call| call.range.clone())
         }),
     };
+    let mut lines = finding.message.lines().map(str::to_owned);
     PlacedFinding {
         rule: finding.rule,
         severity: finding.severity,
         range,
-        message: finding.message.clone(),
+        message: lines.next().unwrap_or_default(),
+        details: lines.collect(),
         gain: finding.gain,
         related: finding
             .related
@@ -293,5 +295,6 @@ fn place(
             Place::Site(site) => kernel.callee(site),
             Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
         },
+        kernel: Some(kernel.analysis.facts.name.clone()),
     }
 }

@@ -59,6 +59,10 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
+                "let all threads of the block reach the barrier (they {verb} on `{}`)",
+                wording::short(&text)
+            )),
+            Some(format!(
                 "threads of one block {verb} on `{text}`{when}: {what}"
             )),
             Some("the result is undefined".to_owned()),
@@ -98,8 +102,10 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Error);
         assert_eq!(
             findings[0].message,
-            "threads of one block part on `i >= n` when n is not a multiple of 256: some return before \
-             a barrier that the others wait at; the result is undefined"
+            "let all threads of the block reach the barrier (they part on `i >= n`)\n\
+             threads of one block part on `i >= n` when n is not a multiple of 256: some return before \
+             a barrier that the others wait at\n\
+             the result is undefined"
         );
         assert_eq!(
             findings[0].related,

@@ -159,6 +159,10 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
         severity,
         place: Place::Site(branch.site),
         message: wording::sentence([
+            Some(format!(
+                "branch by whole warps ({warps} on `{}`)",
+                branch.text
+            )),
             Some(format!("{warps} on `{}`: {sides}", branch.text)),
             Some(wording::gain(gain)),
             reservation,
@@ -184,8 +188,9 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Warning);
         assert_eq!(
             findings[0].message,
-            "every warp diverges on `threadIdx.x % 2`: both ways run one after the other, 20 and 14 \
-             operations; kernel 1.4x faster without (predicted)"
+            "1.40x: branch by whole warps (every warp diverges on `threadIdx.x % 2`)\n\
+             every warp diverges on `threadIdx.x % 2`: both ways run one after the other, 20 and 14 \
+             operations"
         );
     }
 

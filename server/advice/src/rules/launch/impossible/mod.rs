@@ -68,7 +68,7 @@ fn block(ctx: &Context<'_>) -> Option<Finding> {
     Some(impossible(
         Severity::Error,
         Place::Launch,
-        format!("{why}: the launch fails"),
+        format!("the launch fails: {why}"),
     ))
 }
 
@@ -81,7 +81,7 @@ fn grid(ctx: &Context<'_>) -> Option<Finding> {
     Some(impossible(
         Severity::Error,
         Place::Launch,
-        format!("{why}: the launch fails"),
+        format!("the launch fails: {why}"),
     ))
 }
 
@@ -103,14 +103,15 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
         (
             at_array,
             format!(
-                "{fixed} bytes of static shared memory; {name} has at most {most} per block: this does not \
+                "this does not compile: {fixed} bytes of static shared memory, {name} allows {most}\n\
+                 {fixed} bytes of static shared memory; {name} has at most {most} per block: this does not \
                  compile, more is to be had as dynamic shared memory only"
             ),
         )
     } else if ctx.occupancy.limiter == Limiter::Shared {
         let why = ctx.occupancy.why_impossible.as_ref()?;
         let place = if dynamic > 0 { Place::Launch } else { at_array };
-        (place, format!("{why}: the launch fails"))
+        (place, format!("the launch fails: {why}"))
     } else {
         return None;
     };
@@ -154,12 +155,12 @@ fn registers(ctx: &Context<'_>) -> Option<Finding> {
     let assumed = (launch.block_source == Source::Assumed)
         .then(|| format!("assumes block {}", wording::extents(launch.block)));
     if ctx.registers_known {
-        let message = wording::sentence([Some(format!("{why}: the launch fails")), assumed]);
+        let message = wording::sentence([Some(format!("the launch fails: {why}")), assumed]);
         Some(impossible(Severity::Error, Place::Launch, message))
     } else {
         let message = wording::sentence([
             Some(format!(
-                "{why}: the launch may fail, or the compiler spills"
+                "the launch may fail, or the compiler spills: {why}"
             )),
             Some("registers are estimated".to_owned()),
             assumed,
@@ -239,7 +240,7 @@ mod tests {
         assert!(
             finding
                 .message
-                .starts_with("65536 bytes of static shared memory")
+                .contains("65536 bytes of static shared memory")
         );
     }
 

@@ -53,6 +53,10 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
+                "launch more blocks ({} of {sms} SMs idle)",
+                sms - blocks
+            )),
+            Some(format!(
                 "{} of {sms} SMs idle: a grid of {grid} is {blocks} {one} of {} threads; {cure}",
                 sms - blocks,
                 facts.launch.threads_per_block()
@@ -168,8 +172,9 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Warning);
         assert_eq!(
             findings[0].message,
-            "100 of 108 SMs idle: a grid of 8 is 8 blocks of 1024 threads; 128 blocks of 64 hold the same \
-             threads; kernel 3.0x faster without (predicted)"
+            "3.00x: launch more blocks (100 of 108 SMs idle)\n\
+             100 of 108 SMs idle: a grid of 8 is 8 blocks of 1024 threads; 128 blocks of 64 hold the same \
+             threads"
         );
     }
 

@@ -129,6 +129,12 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
             )
         }
     };
+    let cure = if invariant {
+        let array = wording::short(&worst_access.array);
+        format!("load from `{array}` once, before the loop")
+    } else {
+        "mark the pointers `restrict`".to_owned()
+    };
     let gain = crate::believed(again.gain);
     let assumed = "assumes that no two arrays overlap, as `restrict` would say".to_owned();
     Some(Finding {
@@ -137,6 +143,11 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
         severity: wording::severity(gain, Certainty::Exact, true),
         place: Place::Site(worst_access.site),
         message: wording::sentence([
+            Some(format!(
+                "{cure} ({} loads and stores per warp, ideal {})",
+                number(before),
+                number(after)
+            )),
             Some(format!(
                 "{} loads and stores per warp (ideal {}): {cause}",
                 number(before),
@@ -231,6 +242,11 @@ fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
             severity: wording::severity(gain, access.certainty, false),
             place: Place::Site(access.site),
             message: wording::sentence([
+            Some(format!(
+                    "load from `{}` once, before the loop ({} loads, ideal 1)",
+                    wording::short(&access.array),
+                    number(trips)
+                )),
                 Some(format!(
                     "{} loads (ideal 1): `{}` is the same in every iteration and nothing in the loop writes it, \
                      but each barrier has it loaded again",
