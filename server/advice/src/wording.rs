@@ -104,7 +104,7 @@ fn fitted(text: &str, room: usize) -> String {
         .map_or(text.len(), |(at, _)| at);
     let head = &text[..end];
     // Not within a name in code marks.
-    let whole = |cut: &&str| cut.matches('`').count() % 2 == 0 && 2 * cut.len() > end;
+    let whole = |cut: &&str| cut.matches('`').count().is_multiple_of(2) && 2 * cut.len() > end;
     let at_clause = [": ", "; ", ", ", " ("]
         .iter()
         .filter_map(|mark| head.rfind(mark))

@@ -60,7 +60,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
         message: wording::sentence([
             Some(format!(
                 "let all threads of the block reach the barrier (they {verb} on `{}`)",
-                wording::short(&text)
+                wording::short(text)
             )),
             Some(format!(
                 "threads of one block {verb} on `{text}`{when}: {what}"
