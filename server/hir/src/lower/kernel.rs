@@ -49,9 +49,21 @@ pub fn lower(
     unit: &Unit,
     template: &TemplateArguments,
 ) -> Option<Kernel> {
-    let read = |template: &TemplateArguments| lower_with(parsed, item, unit, template);
-    let (kernel, expressions) = read(template)?;
-    Some(super::trials::best(kernel, expressions, template, read))
+    let (kernel, expressions) = lower_with(parsed, item, unit, template)?;
+    let read = |given: &[(String, String)]| {
+        let given = given.to_vec();
+        let template = TemplateArguments {
+            given,
+            ..template.clone()
+        };
+        lower_with(parsed, item, unit, &template)
+    };
+    Some(super::trials::best(
+        kernel,
+        expressions,
+        &template.given,
+        read,
+    ))
 }
 
 /// Lowers it with these template arguments; how many expressions that took.

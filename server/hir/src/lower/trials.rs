@@ -5,7 +5,6 @@
 //! is launched with arguments that its program has these for.
 
 use super::assumptions::{ASSUMED_INTEGER, ASSUMED_NUMBER, ASSUMED_TYPE};
-use super::kernel::TemplateArguments;
 use warplens_ir::{Assumption, AssumptionKind, Expr, ExprKind, Kernel, Type};
 
 /// Readings of one kernel beyond the first.
@@ -17,12 +16,13 @@ const TYPES: [&str; 4] = ["__half", "float", "int", "double"];
 /// Numbers that they are for.
 const NUMBERS: [&str; 6] = ["4", "8", "16", "1", "2", "128"];
 
-/// The kernel under the assumptions that leave the fewest parts of it without a meaning.
+/// The kernel under the assumptions that leave the fewest parts of it without a meaning. `given`: what the user binds; what is tried
+/// is bound behind it.
 pub(super) fn best(
     first: Kernel,
     expressions: u32,
-    template: &TemplateArguments,
-    read: impl Fn(&TemplateArguments) -> Option<(Kernel, u32)>,
+    given: &[(String, String)],
+    read: impl Fn(&[(String, String)]) -> Option<(Kernel, u32)>,
 ) -> Kernel {
     let mut best = first;
     let mut least = without_meaning(&best);
@@ -30,7 +30,8 @@ pub(super) fn best(
         return best;
     }
     let (mut trials, mut spent) = (0, expressions);
-    let mut template = template.clone();
+    let by_user = given.len();
+    let mut given = given.to_vec();
     let mut tried: Vec<String> = Vec::new();
     while let Some(assumed) = next(&best, &tried) {
         tried.push(assumed.name.clone());
@@ -38,8 +39,8 @@ pub(super) fn best(
             if trials == MOST_TRIALS || spent > MOST_EXPRESSIONS || least == 0 {
                 return best;
             }
-            let mut other = template.clone();
-            other.given.push((assumed.name.clone(), value.to_owned()));
+            let mut other = given.clone();
+            other.push((assumed.name.clone(), value.to_owned()));
             let Some((mut kernel, expressions)) = read(&other) else {
                 continue;
             };
@@ -48,7 +49,7 @@ pub(super) fn best(
             let left = without_meaning(&kernel);
             if left < least {
                 least = left;
-                for (name, value) in &other.given[given_by_user(&other, &tried)..] {
+                for (name, value) in &other[by_user..] {
                     if kernel.assumed.iter().all(|known| known.name != *name) {
                         kernel.assumed.push(Assumption {
                             name: name.clone(),
@@ -58,18 +59,12 @@ pub(super) fn best(
                     }
                 }
                 best = kernel;
-                template = other;
+                given = other;
                 break;
             }
         }
     }
     best
-}
-
-/// How many of the arguments are given by the user: those tried stand behind them.
-fn given_by_user(template: &TemplateArguments, tried: &[String]) -> usize {
-    let given = template.given.iter();
-    given.take_while(|(name, _)| !tried.contains(name)).count()
 }
 
 /// How many parts of it have no meaning, of those that other template arguments may give one; accesses to types that were not
