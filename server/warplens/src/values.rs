@@ -66,10 +66,10 @@ pub fn fitting(mut block: [u64; 3], most: u64) -> [u64; 3] {
     {
         let longest = block.iter_mut().max();
         let Some(longest) = longest else { break };
-        *longest = match longest.next_power_of_two() {
-            // A power of two above it is the first step down.
-            up if up > *longest => up / 2,
-            _ => *longest / 2,
+        // The next power of two below it.
+        *longest = match longest.checked_next_power_of_two() {
+            Some(up) => up / 2,
+            None => 1 << 63,
         };
     }
     block
