@@ -20,7 +20,7 @@ export function entries<Edit>(help: Help<Edit>): HelpEntry<Edit>[] {
     ]),
     ...help.factors.map(({ factor, speedup }): [number, HelpEntry<Edit>] => [
       speedup,
-      { label: `$(info) without ${factor.replace("-", " ")}`, description: `${speedup.toFixed(2)}x faster (predicted)` },
+      { label: `$(info) without ${factor.replace("-", " ")}`, description: `${speedup.toFixed(2)}x faster` },
     ]),
   ];
   return all.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);

@@ -9,6 +9,7 @@
 //! read of a kernel is in `subjects`, what several actions do to a text in `fixes`; neither knows a rule.
 
 mod catalogue;
+mod evidence;
 pub mod fixes;
 mod rule;
 mod rules;
@@ -91,7 +92,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Where.
     pub place: Place,
-    /// The number first, then the cause, then the assumption.
+    /// A headline of at most 100 letters, what it gains and what to do; then lines with the cause and what it depends on.
     pub message: String,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
@@ -103,6 +104,13 @@ pub struct Finding {
     pub shared_array: Option<usize>,
     /// The alternative, where a code action cannot see it from the rule alone.
     pub cure: Option<Cure>,
+}
+
+impl Finding {
+    /// The first line of the message.
+    pub fn headline(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
 }
 
 /// The alternative to what a finding is about.
@@ -164,6 +172,8 @@ pub struct Context<'a> {
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
     pub block_varies: bool,
+    /// Integer parameters that the program's launch divides by the block, rounding up, to get its grid.
+    pub rounded_up: &'a [String],
     /// What the host does with the memory of the arguments, where the file that launches says so.
     pub memory: &'a [HostMemory],
     /// The loop of the host program around the launch, where the function that launches has one.
@@ -259,6 +269,7 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
         &[When::Always]
     };
     findings.extend(moments.iter().flat_map(|&moment| looked(ctx, moment)));
+    findings.iter_mut().for_each(wording::headed);
     findings.sort_by_key(|finding| match finding.place {
         Place::Launch | Place::Kernel | Place::Host(_) | Place::HostLoop(_) => (0, 0),
         Place::Site(site) => (1, site.span.start),
@@ -278,7 +289,10 @@ fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
         Look::At(when, check) if when == moment => Some(check),
         _ => None,
     });
-    rules.flat_map(|check| check(ctx)).collect()
+    let findings = rules.flat_map(|check| check(ctx));
+    findings
+        .map(|finding| evidence::weighed(ctx, finding))
+        .collect()
 }
 
 /// Every code action for a range, each proved: in the order of the rules that they answer.

@@ -24,6 +24,8 @@ pub(crate) struct Kernel {
     pub compiled: CompiledKernel,
     /// One statement launches it with several blocks.
     pub block_varies: bool,
+    /// Parameters that the launch rounds up to whole blocks.
+    pub rounded_up: Vec<String>,
     /// Predicted cycles.
     pub cycles: Option<f64>,
     /// What any change of the facts gains.
@@ -71,6 +73,7 @@ impl Kernel {
             registers_known: false,
             compiled: CompiledKernel::default(),
             block_varies: false,
+            rounded_up: Vec::new(),
             cycles: Some(1e6),
             trial: 1.0,
         }
@@ -160,6 +163,7 @@ impl Kernel {
             registers_known: self.registers_known,
             enabled,
             block_varies: self.block_varies,
+            rounded_up: &self.rounded_up,
             memory: &[],
             around: None,
             gain: &gain,

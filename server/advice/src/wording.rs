@@ -1,14 +1,21 @@
-//! How findings and titles of actions speak, and how loud: the number first, then the cause, then the assumption, on one line.
+//! How findings and titles of actions speak, and how loud: a headline with what it gains and what to do, then lines with the
+//! cause and what it depends on.
 
 use warplens_facts::facts::{Access, Assumed, Certainty, Source, SourceFacts, UNKNOWN};
 use warplens_syntax::words_in;
 
-use crate::Severity;
+use crate::{Finding, Severity};
 
 /// Predicted gain below which a finding is a hint.
 pub(crate) const WORTH_KNOWING: f64 = 1.02;
 /// Predicted gain from which a finding is a warning, where it is certain.
 pub(crate) const COSTLY: f64 = 1.10;
+/// Gain from which a profiler shows it.
+pub(crate) const VISIBLE: f64 = 1.05;
+/// Letters of a headline, at most.
+pub(crate) const HEADLINE: usize = 100;
+/// Letters of a name in a headline, at most.
+const NAME: usize = 24;
 /// More assumptions than this are cut short: a message is one line.
 const ASSUMPTIONS_SHOWN: usize = 3;
 
@@ -33,30 +40,87 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", number(fraction * 100.0))
 }
 
-/// What removing the cause does to the whole kernel.
-pub(crate) fn gain(gain: f64) -> String {
-    if gain < WORTH_KNOWING {
-        "under 2 % of the kernel (predicted)".to_owned()
-    } else if gain < COSTLY {
-        format!("kernel {} faster without (predicted)", percent(gain - 1.0))
-    } else if gain < 9.95 {
-        format!("kernel {gain:.1}x faster without (predicted)")
+/// What removing the cause, or an edit, does to the time of the whole kernel: the one form of a gain.
+pub(crate) fn faster(gain: f64) -> String {
+    if gain < VISIBLE {
+        "no visible gain".to_owned()
     } else {
-        format!("kernel {gain:.0}x faster without (predicted)")
+        format!("{} faster", times(gain))
     }
 }
 
-/// What the whole kernel gains.
-pub(crate) fn faster(gain: f64) -> String {
-    if gain < 1.01 {
-        "kernel time unchanged (predicted)".to_owned()
-    } else if gain < 1.095 {
-        format!("kernel {:.0} % faster (predicted)", (gain - 1.0) * 100.0)
-    } else if gain < 9.95 {
-        format!("kernel {gain:.1}x faster (predicted)")
+/// The same as a clause of a finding.
+pub(crate) use self::faster as gain;
+
+/// `1.33x`, `14.2x`, `120x`.
+fn times(gain: f64) -> String {
+    let places = if gain < 9.995 {
+        2
     } else {
-        format!("kernel {gain:.0}x faster (predicted)")
+        usize::from(gain < 99.95)
+    };
+    format!("{gain:.places$}x")
+}
+
+/// A name that is quoted in a headline, its middle left out where it is long.
+pub(crate) fn short(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= NAME {
+        return name.to_owned();
     }
+    let (head, tail) = (NAME / 2, NAME - NAME / 2 - 1);
+    let tail = &letters[letters.len() - tail..];
+    letters[..head].iter().chain(&['…']).chain(tail).collect()
+}
+
+/// Makes the first clause of a finding the headline, what it gains before what to do, and leaves the others as lines below.
+/// What does not fit is told in full below.
+pub(crate) fn headed(finding: &mut Finding) {
+    let told = gain(finding.gain);
+    let gains = finding.message.split('\n').any(|clause| clause == told);
+    let mut clauses = finding.message.split('\n').filter(|clause| *clause != told);
+    let what = clauses.next().unwrap_or_default();
+    let (before, after) = match gains {
+        true if finding.gain >= VISIBLE => (format!("{}: ", times(finding.gain)), ""),
+        true => (String::new(), "; no visible gain"),
+        false => (String::new(), ""),
+    };
+    let room = HEADLINE.saturating_sub(before.chars().count() + after.chars().count());
+    let fitted = fitted(what, room);
+    let cut = (fitted != what).then_some(what);
+    let mut lines = vec![format!("{before}{fitted}{after}")];
+    lines.extend(cut.into_iter().chain(clauses).map(str::to_owned));
+    finding.message = lines.join("\n");
+}
+
+/// `text` in at most `room` letters: without its last clauses, else cut at a word.
+fn fitted(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let end = text
+        .char_indices()
+        .nth(room.saturating_sub(1))
+        .map_or(text.len(), |(at, _)| at);
+    let head = &text[..end];
+    // Not within a name in code marks.
+    let whole = |cut: &&str| cut.matches('`').count().is_multiple_of(2) && 2 * cut.len() > end;
+    let at_clause = [": ", "; ", ", ", " ("]
+        .iter()
+        .filter_map(|mark| head.rfind(mark))
+        .map(|at| &head[..at])
+        .filter(whole)
+        .max_by_key(|cut| cut.len());
+    if let Some(cut) = at_clause {
+        let open = cut.matches('(').count() > cut.matches(')').count();
+        return if open {
+            cut[..cut.rfind(" (").unwrap_or(cut.len())].to_owned()
+        } else {
+            cut.to_owned()
+        };
+    }
+    let cut = head.rfind(' ').map_or(head, |at| &head[..at]);
+    format!("{cut}…")
 }
 
 /// `, occupancy 100 % -> 88 %`, where it changes.
@@ -176,9 +240,9 @@ pub(crate) fn extents(size: [u64; 3]) -> String {
     }
 }
 
-/// Clauses joined to a message.
+/// Clauses as the lines of a message: what to do, then why, then what it depends on.
 pub(crate) fn sentence(clauses: impl IntoIterator<Item = Option<String>>) -> String {
-    clauses.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    clauses.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -209,10 +273,12 @@ mod tests {
     fn figures_read_well() {
         assert_eq!(number(32.0), "32");
         assert_eq!(number(8.5), "8.5");
-        assert_eq!(gain(1.0), "under 2 % of the kernel (predicted)");
-        assert_eq!(gain(1.05), "kernel 5 % faster without (predicted)");
-        assert_eq!(gain(2.94), "kernel 2.9x faster without (predicted)");
-        assert_eq!(gain(14.2), "kernel 14x faster without (predicted)");
+        assert_eq!(gain(1.0), "no visible gain");
+        assert_eq!(gain(1.049), "no visible gain");
+        assert_eq!(gain(1.05), "1.05x faster");
+        assert_eq!(gain(2.938), "2.94x faster");
+        assert_eq!(gain(14.23), "14.2x faster");
+        assert_eq!(gain(120.4), "120x faster");
         assert_eq!(extents([32, 8, 1]), "32x8");
         assert_eq!(extents([8, 8, 4]), "8x8x4");
     }
@@ -268,13 +334,50 @@ mod tests {
     }
 
     #[test]
+    fn a_headline_has_what_it_gains_first_and_fits() {
+        let told = |gain: f64, message: &str| {
+            let mut finding = Kernel::new()
+                .access(column_walk(3))
+                .findings(|_| 2.0)
+                .remove(0);
+            (finding.gain, finding.message) = (gain, message.to_owned());
+            headed(&mut finding);
+            finding.message
+        };
+        assert_eq!(
+            told(1.333, "pad `tile` (32 passes)\n1.33x faster\nwhy"),
+            "1.33x: pad `tile` (32 passes)\nwhy"
+        );
+        assert_eq!(
+            told(1.01, "pad `tile` (32 passes)\nno visible gain"),
+            "pad `tile` (32 passes); no visible gain"
+        );
+        assert_eq!(told(1.0, "the launch fails"), "the launch fails");
+        let long = format!(
+            "sum over the warp before adding to `{}` (32 lanes, ideal 1)",
+            "a + ".repeat(30)
+        );
+        for text in [long, "word ".repeat(40), "x".repeat(300), "é, ".repeat(80)] {
+            let message = told(2.0, &format!("{text}\n2.00x faster"));
+            let (headline, rest) = message.split_once('\n').expect("the whole below");
+            assert!(headline.chars().count() <= HEADLINE, "{headline}");
+            assert_eq!(
+                headline.matches('(').count(),
+                headline.matches(')').count(),
+                "{headline}"
+            );
+            assert!(rest.contains(text.trim()), "{rest}");
+        }
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(short("tile"), "tile");
+        assert_eq!(short(&"abcdefgh".repeat(5)).chars().count(), NAME);
+    }
+
+    #[test]
     fn titles_read_well() {
-        assert_eq!(faster(1.004), "kernel time unchanged (predicted)");
-        assert_eq!(faster(1.05), "kernel 5 % faster (predicted)");
-        assert_eq!(faster(1.094), "kernel 9 % faster (predicted)");
-        assert_eq!(faster(1.096), "kernel 1.1x faster (predicted)");
-        assert_eq!(faster(2.94), "kernel 2.9x faster (predicted)");
-        assert_eq!(faster(14.2), "kernel 14x faster (predicted)");
         assert_eq!(counted(32.0, "pass", "passes"), "32 passes");
         assert_eq!(counted(1.0, "pass", "passes"), "1 pass");
         assert_eq!(counted(8.5, "sector", "sectors"), "8.5 sectors");

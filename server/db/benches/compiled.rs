@@ -31,7 +31,7 @@ const CHANGED: Duration = Duration::from_micros(500);
 /// Lines of the largest kernel.
 const LINES: usize = 100;
 
-/// A kernel under its launch, and the constant of it that somebody tries values for.
+/// A kernel under its launch, and the constant of it that is swept.
 struct Case {
     source: String,
     kernel: &'static str,
@@ -39,7 +39,7 @@ struct Case {
     block: [u64; 3],
     arguments: &'static [&'static str],
     value: i64,
-    /// Where the constant stands: before it, itself, behind it.
+    /// Where the constant is: before it, itself, behind it.
     constant: [&'static str; 3],
 }
 

@@ -68,7 +68,7 @@ pub fn affected(
     for one in edited {
         waiting.push(Spread::of_edited(one, &readings));
     }
-    // Nobody said what differs elsewhere.
+    // What differs elsewhere is not known.
     let reads_elsewhere = |one: &&Read<'_>| {
         let mut reads = one.reading.reads.iter();
         reads.any(|read| !read.starts_with(folder))

@@ -14,9 +14,9 @@ use crate::{Engine, Overrides, wire};
 
 /// Why no model answers.
 const WHY: &str = "compiled code says neither how often its instructions run nor what they access; give the source";
-/// The block where nobody gives one.
+/// The block where none is given.
 const BLOCK: [u64; 3] = [256, 1, 1];
-/// Full waves of the grid where nobody gives one: what a source's default is.
+/// Full waves of the grid where none is given: what a source's default is.
 const WAVES: u64 = 4;
 
 impl Engine {

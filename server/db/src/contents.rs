@@ -20,7 +20,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// For files that somebody looks at again and again.
+    /// For files that are looked at again and again.
     pub(crate) const MUCH: Room = Room {
         units: 128,
         kernels: 512,

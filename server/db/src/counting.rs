@@ -1,4 +1,4 @@
-//! Counts as functions of the parameters: made when somebody asks, from what the analysis was made from.
+//! Counts as functions of the parameters: made on request, from what the analysis was made from.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +14,7 @@ use crate::lowered::{Lowered, argument_bytes};
 /// A kernel with its launch and arguments, and what was made from them.
 #[derive(Debug)]
 pub(crate) struct Counting {
-    /// Nothing where nobody will ask: a kernel in IR may be larger than all else that is known of it.
+    /// Nothing where it is never asked for: a kernel in IR may be larger than all else that is known of it.
     lowered: Option<Arc<Lowered>>,
     launch: Launch,
     arguments: Vec<(String, i64, bool)>,

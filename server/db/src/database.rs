@@ -88,7 +88,7 @@ pub(crate) fn unless_it_panics<T>(make: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// The file of a path. Whoever asks for its text depends on it from then on.
+/// The file of a path. A query that asks for its text depends on it from then on.
 pub(crate) fn file(db: &dyn Db, path: &Path) -> File {
     let inputs = db.inputs();
     if let Some(known) = inputs.files.get(path) {
@@ -260,7 +260,7 @@ impl TakenIn {
 }
 
 impl Queries {
-    /// A database of these files; nothing is read yet. `told` hears of what is computed.
+    /// A database of these files; nothing is read yet. `told` is called with what is computed.
     pub(crate) fn new(disk: Disk, stores: Arc<Stores>, told: Option<Told>) -> Queries {
         let now = TakenIn::now(&*disk, &stores);
         Queries {
@@ -307,5 +307,5 @@ impl Queries {
     }
 }
 
-/// Hears of what is computed.
+/// Is called with what is computed.
 pub(crate) type Told = Box<dyn Fn(salsa::Event) + Send + Sync>;

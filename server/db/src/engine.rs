@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warplens_machine::{Profile, Profiles};
 
 use crate::clock;
-use crate::compilers::Words;
+use crate::compilers::CompilerReports;
 use crate::contents::{Contents, Room};
 use crate::project::Project;
 use crate::settings::{BankBytes, DEFAULT_GPU, Settings};
@@ -21,7 +21,7 @@ pub struct Engine {
     /// Whether the kernels of one file are shared out among threads.
     pub(crate) shares: bool,
     /// What compilers said.
-    pub(crate) words: Words,
+    pub(crate) reports: CompilerReports,
 }
 
 impl Engine {
@@ -37,7 +37,7 @@ impl Engine {
             project,
             formulas: true,
             shares: true,
-            words: Words::default(),
+            reports: CompilerReports::default(),
         }
     }
 

@@ -1,7 +1,7 @@
-//! What the models say of a kernel: worked out when somebody asks.
+//! What the models say of a kernel: worked out on request.
 //!
 //! A folder's findings depend on the models only where a gain is named; a keystroke shows the estimates, but hardly
-//! ever what each factor costs. The graph of a kernel may have tens of thousands of nodes, so nobody pays for what
+//! ever what each factor costs. The graph of a kernel may have tens of thousands of nodes, so that none pays for what
 //! is not shown.
 
 use std::collections::BTreeMap;

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use warplens_advice::actions;
-use warplens_advice::fixes::{Analysis, Kernel, Request};
+use warplens_advice::fixes::{Analysis, Fix, Kernel, Request};
 use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
-use crate::suppress::heard;
+use crate::suppress::is_enabled;
 use crate::{Cancel, Engine, FileAnalysis, KernelAnalysis, Overrides, PlacedFix};
 
 impl Engine {
@@ -68,29 +68,11 @@ impl Engine {
                 });
                 fix.complete && meant && !off(settings, fix.rule)
             });
-            // Of alternatives the one that gains most, the first among equals.
-            found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-            // Two cures of one cause, a padding and a swizzle, are not made together: each rule has one kind.
-            let mut kinds: BTreeMap<&str, String> = BTreeMap::new();
-            found.retain(|fix| {
-                let word = first_word(&fix.title);
-                kinds.entry(fix.rule).or_insert_with(|| word.to_owned()) == word
-            });
-            let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-            let mut rules = Vec::new();
+            let kept = compatible(found);
             // What the best of them gains alone.
-            let gain = found.first().map_or(1.0, |fix| fix.gain);
-            for fix in found {
-                let apart = fix.edits.iter().all(|(range, _)| {
-                    edits
-                        .iter()
-                        .all(|(other, _)| range.end < other.start || other.end < range.start)
-                });
-                if apart {
-                    rules.push(fix.rule);
-                    edits.extend(fix.edits);
-                }
-            }
+            let gain = kept.first().map_or(1.0, |fix| fix.gain);
+            let rules: Vec<&'static str> = kept.iter().map(|fix| fix.rule).collect();
+            let mut edits: Vec<_> = kept.into_iter().flat_map(|fix| fix.edits).collect();
             edits.sort_by_key(|(range, _)| range.start);
             let rule = *rules.first()?;
             warplens_advice::fixes::proved(request, &edits, &rules).then(|| PlacedFix {
@@ -101,6 +83,58 @@ impl Engine {
                 preferred: false,
                 complete: true,
             })
+        })
+    }
+
+    /// All that may be applied without a person looking: the complete actions that make a kernel faster, of each rule one
+    /// kind, none of two that change the same bytes; in the order of the text, with their titles. Together they are proved
+    /// as each one is; where they do not help together, the best of them alone. `kernels`: only inside of these, all where
+    /// none is named.
+    pub fn safe_fixes(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        kernels: &[String],
+    ) -> Vec<PlacedFix> {
+        let all = 0..document.len();
+        self.with_request(document, path, settings, overrides, all, &|request| {
+            let in_wanted = |fix: &Fix| {
+                let known = request.analysis.kernels();
+                let mut wanted = known
+                    .iter()
+                    .filter(|kernel| kernels.contains(&kernel.facts.name));
+                kernels.is_empty()
+                    || wanted.any(|kernel| {
+                        let inside = kernel.start..kernel.end;
+                        fix.edits
+                            .iter()
+                            .any(|(range, _)| inside.contains(&range.start))
+                    })
+            };
+            let mut found = actions(request);
+            found.retain(|fix| {
+                fix.complete && fix.gain >= GAINS && !off(settings, fix.rule) && in_wanted(fix)
+            });
+            let mut kept = compatible(found);
+            let mut edits: Vec<_> = kept.iter().flat_map(|fix| fix.edits.clone()).collect();
+            edits.sort_by_key(|(range, _)| range.start);
+            let rules: Vec<&'static str> = kept.iter().map(|fix| fix.rule).collect();
+            if kept.len() > 1 && !warplens_advice::fixes::proved(request, &edits, &rules) {
+                kept.truncate(1);
+            }
+            kept.sort_by_key(|fix| fix.edits.first().map_or(0, |(range, _)| range.start));
+            kept.into_iter()
+                .map(|fix| PlacedFix {
+                    preferred: false,
+                    title: fix.title,
+                    rule: fix.rule,
+                    edits: fix.edits,
+                    complete: fix.complete,
+                    gain: fix.gain,
+                })
+                .collect()
         })
     }
 
@@ -141,13 +175,40 @@ impl Engine {
     }
 }
 
+/// The least gain of an action that is applied without a person looking.
+const GAINS: f64 = 1.01;
+
+/// Of these actions those that can be made together, the one that gains most first.
+fn compatible(mut found: Vec<Fix>) -> Vec<Fix> {
+    // Of alternatives the one that gains most, the first among equals.
+    found.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    // Two cures of one cause, a padding and a swizzle, are not made together: each rule has one kind.
+    let mut kinds: BTreeMap<&str, String> = BTreeMap::new();
+    found.retain(|fix| {
+        let word = first_word(&fix.title);
+        kinds.entry(fix.rule).or_insert_with(|| word.to_owned()) == word
+    });
+    let mut kept: Vec<Fix> = Vec::new();
+    for fix in found {
+        let apart = fix.edits.iter().all(|(range, _)| {
+            kept.iter()
+                .flat_map(|kept| &kept.edits)
+                .all(|(other, _)| range.end < other.start || other.end < range.start)
+        });
+        if apart {
+            kept.push(fix);
+        }
+    }
+    kept
+}
+
 /// The word that says what an action does.
 pub fn first_word(title: &str) -> &str {
     title.split(' ').next().unwrap_or(title)
 }
 
 fn off(settings: &Settings, rule: &str) -> bool {
-    if !heard(rule, settings) {
+    if !is_enabled(rule, settings) {
         return true;
     }
     let category = rule.split('/').next().unwrap_or(rule);

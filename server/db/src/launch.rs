@@ -32,7 +32,7 @@ pub(crate) struct Given {
     arguments: Vec<(String, i64, bool)>,
     /// Line as the kernel's sites number it, probability in millionths.
     probabilities: Vec<(u32, u32)>,
-    /// Where the launch stands in the file.
+    /// Where the launch is in the file.
     pub(crate) place: Option<Range<usize>>,
     /// The same statement launches it with other blocks too.
     pub(crate) block_varies: bool,
@@ -95,7 +95,7 @@ impl Given {
                         && let Ok(probability) = value.parse::<f64>()
                         && (0.0..=1.0).contains(&probability)
                     {
-                        // The line that the directive stands on, and the one below it.
+                        // The line that the directive is on, and the one below it.
                         let at = directive.line.saturating_sub(item.line);
                         let lines = kernel.places.lines().iter().enumerate();
                         probabilities.extend(
@@ -226,7 +226,7 @@ impl Given {
         }
     }
 
-    /// What findings about the loop around the launch depend on: not where it stands.
+    /// What findings about the loop around the launch depend on: not where it is.
     pub(crate) fn loop_key(&self) -> Option<LoopKey<'_>> {
         let (around, count) = self.around.as_ref()?;
         let calls = around
@@ -240,6 +240,16 @@ impl Given {
         self.probabilities
             .iter()
             .map(|&(line, p)| (line, f64::from(p) / 1e6))
+            .collect()
+    }
+
+    /// Integer parameters that the launch divides by the block, rounding up, to get its grid.
+    pub(crate) fn rounded_up(&self) -> Vec<String> {
+        let extents = self.follows.iter().flatten();
+        let parts = extents.filter_map(Size::of_one);
+        parts
+            .filter(|(_, add, divisor)| (1..*divisor).contains(add))
+            .map(|(name, ..)| name.to_owned())
             .collect()
     }
 
@@ -348,7 +358,7 @@ impl Given {
         self.arguments.iter().find(|(of, ..)| of == name)
     }
 
-    /// A launch whose grid nothing gives: it follows the launch's own expression or the kernel's guards, and stands for
+    /// A launch whose grid nothing gives: it follows the launch's own expression or the kernel's guards, and represents
     /// about this many blocks where it depends on sizes without a value.
     fn opened(&self, kernel: &Kernel, mut launch: Launch, blocks: u64) -> Resolved {
         let mut stride = None;
@@ -595,7 +605,7 @@ fn named(follows: [Blocks; 3], kernel: &Kernel) -> Option<[Size; 3]> {
     Some([named(x)?, named(y)?, named(z)?])
 }
 
-/// The most nearly square x by y of exactly so many.
+/// The most nearly square x by y of exactly that many.
 fn near_square(blocks: u64) -> [u64; 3] {
     let mut y = (blocks as f64).sqrt() as u64;
     while y > 1 && !blocks.is_multiple_of(y) {

@@ -37,7 +37,7 @@
 //! - [`TunedKernel`]: one kernel under many configurations.
 //!
 //! The analysis recurses as deep as the source nests. Where that may be anybody's source, ask on a thread with a stack of
-//! [`STACK`] bytes. One engine serves all threads. What these crates promise of versions stands in `docs/releases.md`.
+//! [`STACK`] bytes. One engine serves all threads. What these crates promise of versions is in `docs/releases.md`.
 
 /// The program of the documentation, run with this crate's.
 #[cfg(doctest)]
@@ -49,6 +49,7 @@ pub mod affected;
 mod assembled;
 mod clock;
 mod compiled;
+mod compiler_reports;
 mod compilers;
 mod contents;
 mod counting;
@@ -76,7 +77,6 @@ mod queries;
 mod readings;
 mod replaced;
 mod results;
-mod said;
 mod series;
 pub mod settings;
 mod size;
@@ -106,7 +106,7 @@ pub use warplens_syntax::{Document, Language};
 use warplens_toolchain::CompilerReport;
 pub use warplens_tuning::Configuration;
 
-pub use compilers::{CompilerWord, Spoken};
+pub use compilers::{KernelWithTool, PlacedReport};
 pub use engine::Engine;
 pub use graph::WorkFlow;
 pub use kinds::{is_header, language_by_content, may_hold_kernels};
@@ -179,7 +179,7 @@ pub struct LaunchValues {
     pub args: BTreeMap<String, i64>,
 }
 
-/// Set from any thread to stop work that nobody waits for any more.
+/// Set from any thread to stop work whose result is no longer wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
@@ -233,11 +233,11 @@ pub struct KernelAnalysis {
     pub(crate) arrays: Vec<(String, u64)>,
     /// Parameters that are no arrays, and members of those that are structures.
     pub scalars: Vec<String>,
-    /// What a compiler's word on this kernel is kept under.
+    /// What a compiler report on this kernel is kept under.
     pub(crate) fingerprint: u64,
 }
 
-/// A kernel's analysis and where the kernel stands now.
+/// A kernel's analysis and where the kernel is now.
 #[derive(Debug, Clone)]
 pub struct PlacedKernel {
     /// First byte of the kernel in the file.
@@ -259,8 +259,8 @@ pub struct PlacedKernel {
     /// The blocks of the launches that were seen; `None` where one is not known.
     pub blocks: Vec<Option<[u64; 3]>>,
     /// What a compiler said of it last, for the GPU's architecture.
-    pub compiler: Option<Spoken>,
-    /// Bytes of the launch or the directive that it was analysed under, where that stands in this file.
+    pub compiler: Option<PlacedReport>,
+    /// Bytes of the launch or the directive that it was analysed under, where that is in this file.
     pub launched_at: Option<Range<usize>>,
     /// The run of the program that makes the launch.
     pub run: Option<RunLaunch>,
@@ -313,7 +313,7 @@ impl PlacedKernel {
         self.callee_line(site.callee).map(|(line, _)| &*line.text)
     }
 
-    /// Where a site in a called function stands: the header (`None` for this file), 0-based line and column;
+    /// Where a site in a called function is: the header (`None` for this file), 0-based line and column;
     /// and the calls that lead there, outermost first. `None` for a site in the kernel's own text.
     pub fn callee(&self, site: Site) -> Option<CalleePlace> {
         let (at, mut caller) = self.callee_line(site.callee)?;
@@ -347,7 +347,7 @@ pub struct CalleePlace {
     pub line: u32,
     /// 0-based byte column.
     pub column: u32,
-    /// What stands there, the beginning of it.
+    /// What is there, the beginning of it.
     pub text: String,
     /// The calls that lead there, outermost first: header and 0-based line.
     pub via: Vec<(Option<Arc<Path>>, u32)>,
@@ -362,14 +362,18 @@ pub struct PlacedFinding {
     pub severity: Severity,
     /// Absolute bytes.
     pub range: Range<usize>,
-    /// One line: the number, the cause, the assumption.
+    /// One line of at most 100 letters: what it gains, what to do, the figure that says so.
     pub message: String,
+    /// Further lines: the cause in full, what it depends on.
+    pub details: Vec<String>,
     /// Predicted whole-kernel speedup of removing the cause.
     pub gain: f64,
     /// Further places: bytes and a line of text.
     pub related: Vec<(Range<usize>, String)>,
-    /// Where the cause stands when `range` is only the call that leads there.
+    /// Where the cause is when `range` is only the call that leads there.
     pub callee: Option<CalleePlace>,
+    /// The kernel's plain name; `None` for a finding about the file.
+    pub kernel: Option<String>,
 }
 
 /// Everything about one file at one moment.

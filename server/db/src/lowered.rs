@@ -1,6 +1,6 @@
 //! A kernel in IR under the name that its analysis and its compiled form are known by.
 //!
-//! What holds: the fingerprint says nothing of where the kernel stands, so that what is typed above it changes neither.
+//! What holds: the fingerprint says nothing of where the kernel is, so that what is typed above it changes neither.
 
 use warplens_ir::{Kernel, Storage, Var};
 use warplens_machine::{KernelArguments, Profile};
@@ -9,7 +9,7 @@ use warplens_machine::{KernelArguments, Profile};
 #[derive(Debug)]
 pub(crate) struct Lowered {
     pub(crate) kernel: Kernel,
-    /// A hash of the kernel apart from where it stands: what its analysis is kept under.
+    /// A hash of the kernel apart from where it is: what its analysis is kept under.
     pub(crate) fingerprint: u64,
     /// A hash of what is compiled: what the compiled kernel is kept under.
     pub(crate) shape: u64,

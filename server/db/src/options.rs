@@ -23,7 +23,7 @@ pub(crate) struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// The options of the first of a host program's builds that makes one of these kernels, or of which nobody
+    /// The options of the first of a host program's builds that makes one of these kernels, or of which it is not known
     /// knows what it makes; without what the user defines.
     pub(crate) fn of(
         builds: &[Build],

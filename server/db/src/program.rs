@@ -78,7 +78,7 @@ impl Program {
                 let names = options
                     .names()
                     .map(|name| has_word(&self.text.source, name));
-                names.for_each(|stands| stands.hash(&mut hasher));
+                names.for_each(|name| name.hash(&mut hasher));
             }
             hasher.finish()
         })
@@ -87,9 +87,9 @@ impl Program {
     /// What is assumed of its kernels: of what its build defines, the names that stand in it.
     pub(crate) fn assumed_of_build(&self) -> Vec<Assumption> {
         let options = self.options.iter();
-        let stands = |name: &str| stands_in(name, &self.text);
+        let is_named = |name: &str| stands_in(name, &self.text);
         options
-            .flat_map(|options| options.assumptions(stands))
+            .flat_map(|options| options.assumptions(is_named))
             .collect()
     }
 
@@ -131,7 +131,7 @@ pub(crate) fn kernels_of(
     })
 }
 
-/// A definition of a kernel with its launches, and whether each stands in its own file.
+/// A definition of a kernel with its launches, and whether each is in its own file.
 pub(crate) struct Launched {
     pub(crate) sites: Vec<(LaunchSite, bool)>,
     /// In IR under the first of them, where that was looked at for what it calls.

@@ -14,8 +14,8 @@ use warplens_syntax::Document;
 use crate::clock;
 use crate::settings::{Settings, unknown_gpu};
 use crate::{
-    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedKernel, Spoken, Variants,
-    WarpInstructions, wire,
+    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedFix, PlacedKernel, PlacedReport,
+    Variants, WarpInstructions, wire,
 };
 
 /// Letters of source that a loss quotes.
@@ -98,7 +98,7 @@ impl Engine {
                     .findings
                     .iter()
                     .filter(wanted)
-                    .map(|finding| diagnostic(finding, document, &file))
+                    .map(|finding| diagnostic(finding, &analysis, document, &file))
                     .collect();
             }
         }
@@ -137,7 +137,7 @@ impl Engine {
         let diagnostics = analysis
             .findings
             .iter()
-            .map(|finding| diagnostic(finding, document, &file))
+            .map(|finding| diagnostic(finding, &analysis, document, &file))
             .collect();
         (diagnostics, stats, Some(analysis))
     }
@@ -225,7 +225,7 @@ fn count(analysis: &FileAnalysis, document: &Document, file: &str, stats: &mut w
     }
 }
 
-/// What was not understood of a kernel, with what stands there, in source order.
+/// What was not understood of a kernel, with what is there, in source order.
 fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::Loss> {
     let facts = &placed.analysis.facts;
     let at = |span| position(document, placed.place(span).start);
@@ -253,7 +253,7 @@ fn losses(placed: &PlacedKernel, document: &Document, file: &str) -> Vec<wire::L
     losses.into_iter().map(|(_, loss)| loss).collect()
 }
 
-/// The beginning of what stands at some bytes, on one line.
+/// The beginning of what is at some bytes, on one line.
 fn source(document: &Document, bytes: Range<usize>) -> String {
     let rope = document.rope();
     let length = rope.len_bytes();
@@ -276,8 +276,36 @@ fn position(document: &Document, byte: usize) -> (u32, u32) {
     )
 }
 
+impl PlacedFix {
+    /// As JSON, its places in the document that it edits.
+    #[must_use]
+    pub fn to_wire(&self, document: &Document) -> wire::Fix {
+        let replacement = |(range, text): &(Range<usize>, String)| {
+            let (line, column) = position(document, range.start);
+            let (end_line, end_column) = position(document, range.end);
+            wire::Replacement {
+                line,
+                column,
+                end_line,
+                end_column,
+                new_text: text.clone(),
+            }
+        };
+        wire::Fix {
+            title: self.title.clone(),
+            gain: self.gain,
+            edits: self.edits.iter().map(replacement).collect(),
+        }
+    }
+}
+
 /// A finding as JSON.
-fn diagnostic(finding: &PlacedFinding, document: &Document, file: &str) -> wire::Diagnostic {
+fn diagnostic(
+    finding: &PlacedFinding,
+    analysis: &FileAnalysis,
+    document: &Document,
+    file: &str,
+) -> wire::Diagnostic {
     let (line, column) = position(document, finding.range.start);
     let (end_line, end_column) = position(document, finding.range.end);
     wire::Diagnostic {
@@ -289,7 +317,17 @@ fn diagnostic(finding: &PlacedFinding, document: &Document, file: &str) -> wire:
         end_line,
         end_column,
         message: finding.message.clone(),
+        details: finding.details.clone(),
         gain: finding.gain,
+        same_as: None,
+        kernel: finding.kernel.clone(),
+        time_ms: finding.kernel.as_ref().and_then(|name| {
+            let mut kernels = analysis.kernels.iter();
+            let kernel = kernels.find(|placed| placed.analysis.facts.name == *name)?;
+            kernel.analysis.estimate().time_ms
+        }),
+        help: warplens_advice::href(finding.rule),
+        fixes: None,
     }
 }
 
@@ -677,17 +715,17 @@ fn warp_instructions(executed: &WarpInstructions) -> wire::WarpInstructions {
     }
 }
 
-fn compiler(said: &Spoken) -> wire::Compiler {
-    let word = &said.word;
+fn compiler(said: &PlacedReport) -> wire::Compiler {
+    let report = &said.report;
     wire::Compiler {
-        tool: word.tool.clone(),
+        tool: report.tool.clone(),
         current: said.current,
-        registers_per_thread: word.kernel.registers,
-        static_shared_bytes: word.kernel.static_shared_bytes,
-        stack_bytes: word.kernel.stack_bytes,
-        spill_store_bytes: word.kernel.spill_store_bytes,
-        spill_load_bytes: word.kernel.spill_load_bytes,
-        instructions: word
+        registers_per_thread: report.kernel.registers,
+        static_shared_bytes: report.kernel.static_shared_bytes,
+        stack_bytes: report.kernel.stack_bytes,
+        spill_store_bytes: report.kernel.spill_store_bytes,
+        spill_load_bytes: report.kernel.spill_load_bytes,
+        instructions: report
             .kernel
             .instructions
             .iter()

@@ -336,14 +336,14 @@ impl Settings {
         (settings, problems)
     }
 
-    /// Forgets a GPU or model that stands for nothing, so that what ranks below answers instead.
+    /// Forgets a GPU or model that represents nothing, so that what ranks below answers instead.
     pub fn forget_unknown(&mut self, profiles: &Profiles) {
         self.gpu.take_if(|gpu| profiles.get(gpu).is_none());
         self.compare.retain(|gpu| profiles.get(gpu).is_some());
         self.model.take_if(|model| unknown_model(model).is_some());
     }
 
-    /// A line for each well-formed name that stands for nothing: the key it stands at, and what is wrong.
+    /// A line for each well-formed name that represents nothing: the key it is at, and what is wrong.
     pub fn unknown_names(&self, profiles: &Profiles) -> Vec<(&'static str, String)> {
         let gpus = self.gpu.iter().map(|id| ("gpu", id));
         let gpus = gpus.chain(self.compare.iter().map(|id| ("compare", id)));

@@ -1,7 +1,7 @@
 //! What of a kernel's figures depends on sizes that nothing gives, and how.
 //!
 //! In: a kernel analysed with a stand-in for each unknown size. Out: which of them the time and the counts depend on, and the figures
-//! as formulas in these. The analysis is run again for a few other values, its kernel not compiled again, when somebody asks; a
+//! as formulas in these. The analysis is run again for a few other values, its kernel not compiled again, on request; a
 //! kernel without unknown sizes costs nothing. What holds: a figure that depends on an unknown size is never given as a number.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(crate) struct Sizes {
     not_given: Vec<String>,
     /// Blocks by the unknowns; `None` where something gives the grid.
     extents: Option<[Size; 3]>,
-    /// Kept where there are unknowns and somebody may ask.
+    /// Kept where there are unknowns and they may be asked for.
     lowered: Option<Arc<Lowered>>,
     launch: Launch,
     arguments: Vec<(String, i64, bool)>,

@@ -1,7 +1,7 @@
 //! What a host program puts in front of an OpenCL file: the other files of the list in which it names it.
 //!
 //! Host programs name a file as `"reduce.cl"`, or as a variable that their build made of it: `reduce_cl` by `xxd -i`, and with
-//! one of [`SUFFIXES`] by scripts of their own. What stands before it in the same list is read before it:
+//! one of [`SUFFIXES`] by scripts of their own. What is before it in the same list is read before it:
 //! `{ops_cl_src, reduce_cl_src}`.
 
 use std::ops::Range;
@@ -85,7 +85,7 @@ fn file_named<'t>(word: &'t str, extension: &str) -> Option<&'t str> {
     (of_a_file && !stem.is_empty() && stem.chars().all(is_word)).then_some(stem)
 }
 
-/// The innermost braces around a byte: what stands in them.
+/// The innermost braces around a byte: what is in them.
 fn list_around(text: &str, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut depth = 0u32;

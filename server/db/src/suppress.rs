@@ -1,4 +1,4 @@
-//! What the user does not want to hear: `allow` directives and rule levels.
+//! What the user does not want to see: `allow` directives and rule levels.
 
 use std::cell::OnceCell;
 
@@ -32,8 +32,8 @@ pub(crate) fn apply(
                     let here = at == line || (directive.alone && at == line + 1);
                     !(here && finding.severity != Severity::Error && matches(rules, finding.rule))
                 });
-                // A rule nobody asked for was not looked for: what would silence it has its use where it is.
-                let looked = rules.iter().all(|rule| heard(rule, settings));
+                // A rule that is not enabled was not looked for: what would silence it has its use where it is.
+                let looked = rules.iter().all(|rule| is_enabled(rule, settings));
                 if findings.len() == before && looked && !ignored {
                     extra.push(own(
                         directive,
@@ -50,7 +50,7 @@ pub(crate) fn apply(
         }
     }
     findings.append(&mut extra);
-    findings.retain(|finding| heard(finding.rule, settings));
+    findings.retain(|finding| is_enabled(finding.rule, settings));
     findings.retain_mut(|finding| {
         let category = finding.rule.split('/').next().unwrap_or(finding.rule);
         let level = settings
@@ -72,14 +72,14 @@ pub(crate) fn apply(
     });
 }
 
-/// False for a rule that is still tried out and that nobody asked for.
-pub(crate) fn heard(rule: &str, settings: &Settings) -> bool {
+/// False for a rule that is a preview and not enabled by name.
+pub(crate) fn is_enabled(rule: &str, settings: &Settings) -> bool {
     settings.preview
         || settings.rules.contains_key(rule)
         || warplens_advice::find(rule).is_none_or(|rule| rule.state == State::Stable)
 }
 
-/// The rules on trial that somebody asked for: what is kept of a kernel depends on them.
+/// The previews that are enabled by name: what is kept of a kernel depends on them.
 pub(crate) fn on_trial(settings: &Settings) -> Vec<&'static str> {
     let rules = warplens_advice::catalogue().iter();
     let asked = |rule: &str| settings.preview || settings.rules.contains_key(rule);
@@ -98,9 +98,11 @@ fn own(
         severity,
         range: directive.range.clone(),
         message,
+        details: Vec::new(),
         gain: 1.0,
         related: Vec::new(),
         callee: None,
+        kernel: None,
     }
 }
 

@@ -85,7 +85,7 @@ impl Surroundings {
 
 impl Engine {
     /// Whether what was found in the file `own` may be something else now that the text of the file `changed`, which was
-    /// `before`, is `after`. `None` stands for no text. Errs on the side of true.
+    /// `before`, is `after`. `None` represents no text. Errs on the side of true.
     pub fn may_change(
         &self,
         file: &FileAnalysis,

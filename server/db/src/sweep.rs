@@ -32,7 +32,7 @@ pub struct Prediction {
     pub shared_bytes: u64,
     /// Why it cannot be launched, or why nothing is predicted.
     pub why_invalid: Option<String>,
-    /// What nobody said, apart from how pointers are aligned.
+    /// What is not given, apart from how pointers are aligned.
     pub assumptions: Vec<Assumption>,
 }
 
@@ -74,7 +74,9 @@ impl Engine {
         let why_invalid = match (given.grid, given.block) {
             (Some(grid), _) if grid.contains(&0) => Some("a grid without blocks".to_owned()),
             (_, Some(block)) if block.contains(&0) => Some("a block without threads".to_owned()),
-            _ => impossible.next().map(|finding| finding.message.clone()),
+            _ => impossible
+                .next()
+                .map(|finding| finding.headline().to_owned()),
         };
         Ok(Configured {
             analysis,
@@ -141,7 +143,7 @@ pub struct TunedKernel {
 }
 
 impl TunedKernel {
-    /// The kernel of that name in the text of `document`, which stands at `path`; the settings are those of every configuration.
+    /// The kernel of that name in the text of `document`, which is at `path`; the settings are those of every configuration.
     pub fn new(
         engine: Arc<Engine>,
         document: Document,

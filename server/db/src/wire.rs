@@ -422,7 +422,7 @@ pub struct WhatIf {
 }
 
 /// One finding.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Diagnostic {
     pub rule: String,
     /// `error`, `warning`, `information` or `hint`.
@@ -433,9 +433,61 @@ pub struct Diagnostic {
     pub column: u32,
     pub end_line: u32,
     pub end_column: u32,
+    /// One line: what it gains, what to do, the figure that says so.
     pub message: String,
+    /// Further lines: the cause in full, what it depends on.
+    pub details: Vec<String>,
     /// Predicted whole-kernel speedup of removing the cause; 1.0 when there is none.
     pub gain: f64,
+    /// The finding that this one repeats: it is about a copy of the same line. Only where several files are checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<Place>,
+    /// Plain name of the kernel; null for a finding about the file.
+    pub kernel: Option<String>,
+    /// Predicted milliseconds of the kernel as it is; null where there is no prediction.
+    pub time_ms: Option<f64>,
+    /// Address of the rule's page.
+    pub help: String,
+    /// Edits that remove the cause, each proved by analysing the edited text; null where none were looked for.
+    pub fixes: Option<Vec<Fix>>,
+}
+
+impl Diagnostic {
+    /// The message and the lines below it, for forms that have one text.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let lines = std::iter::once(&self.message).chain(&self.details);
+        lines.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// One edit of a file, in one or several places.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Fix {
+    /// What it does and what it gains.
+    pub title: String,
+    /// Predicted time of the kernel before over after.
+    pub gain: f64,
+    /// What it replaces, in the order of the text, none overlapping.
+    pub edits: Vec<Replacement>,
+}
+
+/// One stretch of a file and what takes its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Replacement {
+    pub line: u32,
+    pub column: u32,
+    pub end_line: u32,
+    pub end_column: u32,
+    pub new_text: String,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Place {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
 }
 
 /// `warplens check --format json`.
@@ -457,7 +509,7 @@ pub struct Loss {
     pub column: u32,
     /// In a few words.
     pub reason: String,
-    /// The beginning of what stands there.
+    /// The beginning of what is there.
     pub text: String,
 }
 

@@ -6,6 +6,7 @@
 
 mod declare;
 mod definition;
+mod glm;
 mod lower;
 pub mod misread;
 mod names;

@@ -108,7 +108,12 @@ pub(crate) fn library(language: Language) -> Option<Arc<Unit>> {
         Language::OpenCl => return None,
     };
     let unit = kept.get_or_init(|| {
-        let parsed = Expanded::fragment(TEXT, language);
+        let lanes = match language {
+            Language::Cuda => "constexpr int C10_WARP_SIZE = 32;\n",
+            _ => "",
+        };
+        let text = format!("{TEXT}{lanes}{}", crate::glm::text());
+        let parsed = Expanded::fragment(&text, language);
         let items = outline(&parsed);
         Arc::new(Unit::behind(&parsed, &items, None, true))
     });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warplens_ir::{Bindings, Origin, Struct, Type};
+use warplens_ir::{Bindings, Bound, Origin, Struct, Type};
 
 use crate::definition::Definition;
 use crate::names::Scope;
@@ -16,6 +16,8 @@ pub struct Class {
     pub definition: Definition,
     /// Its template parameters.
     pub bindings: Bindings,
+    /// The arguments that it is an instance with, which a specialisation's own parameters are not.
+    pub arguments: Vec<Bound>,
     /// What it derives from, with the offset of each.
     pub bases: Vec<(Type, u64)>,
     /// The class that it is a member of.

@@ -138,6 +138,19 @@ impl Unit {
         found
     }
 
+    /// The class templates of every text in the order of each text, the file's own first.
+    pub(crate) fn templates_in_order(&self) -> impl Iterator<Item = (&str, &Definition)> {
+        self.layers().flat_map(|unit| {
+            let mut all: Vec<(&str, &Definition)> = unit
+                .templates
+                .iter()
+                .flat_map(|(name, some)| some.iter().map(move |of| (name.as_str(), of)))
+                .collect();
+            all.sort_by_key(|(_, definition)| definition.range.start);
+            all
+        })
+    }
+
     /// The types of all device variables.
     pub(crate) fn global_types(&self) -> impl Iterator<Item = &Type> {
         self.layers()

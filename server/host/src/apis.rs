@@ -5,14 +5,13 @@ use std::rc::Rc;
 use warplens_syntax::nodes::KernelCallSyntax;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
-use super::calls::Argument;
-use super::evaluate::name_of_function;
+use super::arguments::Argument;
 use super::events::HostEventKind;
-use super::linked;
 use super::members::members;
+use super::nodes::name_of_function;
+use super::nodes::{parts, text};
 use super::state::Host;
-use super::value::{Extent, KernelName, Place, Record, Step, Value};
-use super::walk::{parts, text};
+use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
 use super::{Blocks, LaunchSite, Member, Met};
 use warplens_hir::Source;
 use warplens_ir::Bound;
@@ -63,7 +62,7 @@ impl Host<'_> {
         self.met(&kernels, &config_known, place, source);
     }
 
-    /// The kernels that an expression stands for where a kernel must stand.
+    /// The kernels that an expression represents where a kernel must stand.
     fn launched(&mut self, function: Node, source: Source) -> Vec<KernelName> {
         let mut node = function;
         while matches!(
@@ -154,7 +153,7 @@ impl Host<'_> {
         }
     }
 
-    /// The elements that a value stands for: an array, or a pointer to one or to a single variable.
+    /// The elements that a value represents: an array, or a pointer to one or to a single variable.
     pub(super) fn elements(&self, value: &Value) -> Vec<Value> {
         match value {
             Value::Array(values) => (**values).clone(),
@@ -232,6 +231,7 @@ impl Host<'_> {
                     grid: all(config.grid),
                     follows,
                     block: config.block,
+                    block_varies: false,
                     global: all(config.global),
                     dynamic_shared_bytes: config.shared,
                     arguments: if beside {
@@ -578,7 +578,7 @@ impl Host<'_> {
         self.met(&kernels, &config, place, source);
     }
 
-    /// The kernels that a handle stands for which another function makes.
+    /// The kernels that a handle represents which another function makes.
     fn made_elsewhere(&mut self, argument: &Argument, source: Source) -> Vec<KernelName> {
         let Some(handle) = argument
             .node
@@ -672,7 +672,7 @@ impl Host<'_> {
         self.met(&[kernel], &config, place, source);
     }
 
-    /// The kernels that an argument stands for: a name, in parentheses, cast, or a variable.
+    /// The kernels that an argument represents: a name, in parentheses, cast, or a variable.
     fn kernels_of(&mut self, argument: &Argument, source: Source) -> Vec<KernelName> {
         if let Value::Kernels(all) = &argument.value {
             return (**all).clone();
@@ -697,7 +697,7 @@ fn all_known(extents: [Extent; 3]) -> Option<[u64; 3]> {
     Some([x?, y?, z?])
 }
 
-/// Blocks of so many threads that cover the whole launch.
+/// Blocks of that number of threads that cover the whole launch.
 fn blocks(global: [Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
     let Some(local) = local else {
         return [Extent::Unknown; 3];
@@ -707,12 +707,12 @@ fn blocks(global: [Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
         Extent::Known(global) => Extent::Known(global.div_ceil(local[at].max(1))),
         Extent::Linked(global) => {
             let local = local[at] as i64;
-            let padded = linked::binary(
+            let padded = with_linked(
                 BinaryOperator::Add,
                 &Value::Linked(global),
                 &Value::int(local - 1),
             );
-            linked::binary(BinaryOperator::Divide, &padded, &Value::int(local)).extents()[0]
+            with_linked(BinaryOperator::Divide, &padded, &Value::int(local)).extents()[0]
         }
     })
 }
@@ -746,7 +746,7 @@ fn follows(config: &Config) -> Option<[Blocks; 3]> {
     some.then_some(found)
 }
 
-/// What stands inside `reinterpret_cast<…>(…)` and the like.
+/// What is inside `reinterpret_cast<…>(…)` and the like.
 fn unwrapped<'t>(node: Node<'t>, source: Source) -> Node<'t> {
     let mut at = node;
     for _ in 0..4 {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Node, is_identifier};
 
-use super::calls::Argument;
+use super::arguments::Argument;
+use super::nodes::text;
 use super::state::Host;
-use super::texts::GAP;
-use super::walk::text;
+use super::value::GAP;
 use warplens_hir::Source;
 use warplens_hir::{Item, Unit};
 

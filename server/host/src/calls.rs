@@ -7,12 +7,11 @@ use std::sync::Arc;
 use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Node, is_identifier};
 
-use super::evaluate::name_of_function;
+use super::arguments::{Argument, Named};
 use super::index::plain;
-use super::parameters::{parameter_list, template_of};
+use super::nodes::{full_name, name_of_function, parameter_list, parts, template_of, text};
 use super::state::{Frame, Host};
 use super::value::{Lambda, Place, Scope, Value, library};
-use super::walk::{parts, text};
 use warplens_hir::Source;
 use warplens_hir::function_declarator;
 use warplens_hir::node_ending;
@@ -23,21 +22,6 @@ use warplens_ir::{Bindings, Bound};
 const DEEPEST_CALLS: usize = 7;
 /// The same in a run.
 const DEEPEST_CALLS_OF_RUN: usize = 24;
-
-/// An argument of a call.
-pub(super) struct Argument<'t> {
-    pub(super) value: Value,
-    pub(super) place: Option<Place>,
-    pub(super) node: Option<Node<'t>>,
-}
-
-/// How a call names its function.
-pub(super) struct Named<'t> {
-    pub(super) name: String,
-    pub(super) template_list: Option<Node<'t>>,
-    /// `a::b`.
-    pub(super) scope: Option<String>,
-}
 
 impl Host<'_> {
     /// Walks a function for itself: nothing is known of its parameters.
@@ -315,7 +299,7 @@ impl Host<'_> {
                 }
                 _ => None,
             };
-            // What stands in a subscript happens once.
+            // What is in a subscript happens once.
             let value = match (&place, node.kind()) {
                 (Some(place), Kind::FieldExpression | Kind::SubscriptExpression) => {
                     match self.read_number(place) {
@@ -756,18 +740,11 @@ impl Host<'_> {
         names
     }
 
-    /// Template arguments that a bound name stands for.
+    /// Template arguments that a bound name represents.
     pub(super) fn bound_kernel(&self, name: &str) -> Option<String> {
         match self.binding(name)? {
             Bound::Template(of) => Some(of.clone()),
             _ => None,
         }
-    }
-}
-
-pub(super) fn full_name(class: Option<&str>, name: &str) -> String {
-    match class {
-        Some(class) => format!("{class}::{name}"),
-        None => name.to_owned(),
     }
 }

@@ -4,32 +4,11 @@ use std::rc::Rc;
 
 use warplens_syntax::{BinaryOperator as Op, Node};
 
-use super::calls::Argument;
+use super::arguments::Argument;
 use super::state::Host;
-use super::value::{Place, Step, Value, binary};
+use super::value::{Step, Value, binary};
 use warplens_hir::Source;
 use warplens_ir::Type;
-
-/// Where `getopt` stands.
-#[derive(Debug)]
-pub(super) struct Options {
-    /// `optarg`.
-    pub(super) argument: Value,
-    /// `optind`.
-    pub(super) next: i64,
-    /// Within a group of letters: `-abc`.
-    letter: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            argument: Value::Unknown,
-            next: 1,
-            letter: 0,
-        }
-    }
-}
 
 impl Host<'_> {
     /// A function of the C or C++ library that makes something known of a text.
@@ -152,7 +131,7 @@ impl Host<'_> {
         given: &[Argument],
     ) -> Option<Value> {
         self.running.as_ref()?;
-        if text.contains(super::texts::GAP) {
+        if text.contains(super::value::GAP) {
             return None;
         }
         let npos = Value::Int(-1, 64, false);
@@ -221,7 +200,7 @@ impl Host<'_> {
             };
             self.write(place, value);
             read += 1;
-            // What stands between two numbers.
+            // What is between two numbers.
             rest = rest[end..].trim_start_matches([',', 'x', ':', ' ', '/']);
         }
         Some(Value::int(read))
@@ -404,19 +383,4 @@ fn compare(a: &str, b: &str, ignore_case: bool) -> i64 {
         a.cmp(b)
     };
     order as i64
-}
-
-/// The place of an element, this many elements behind another one.
-pub(super) fn moved(place: &Place, by: i64) -> Option<Place> {
-    let mut place = place.clone();
-    match place.path.last_mut() {
-        Some(Step::Index(Some(at))) => {
-            *at = usize::try_from(i64::try_from(*at).ok()?.checked_add(by)?).ok()?;
-        }
-        Some(Step::Index(None)) => {}
-        _ => place
-            .path
-            .push(Step::Index(Some(usize::try_from(by).ok()?))),
-    }
-    Some(place)
 }

@@ -9,13 +9,14 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
-use super::command_line::moved;
 use super::events::MemoryKind;
 use super::index::plain;
+use super::nodes::{name_of_function, names_fields, parts, text};
 use super::state::Host;
-use super::texts::{joined, spelled};
+use super::value::MAP;
+use super::value::moved;
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::walk::{MAP, parts, text};
+use super::value::{joined, spelled};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
 use warplens_ir::Bound;
@@ -125,7 +126,7 @@ impl Host<'_> {
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 if operator == Some(PointerOperator::AddressOf) {
                     if let Some(place) = self.place(argument, source) {
-                        // Into a text: what stands from there on.
+                        // Into a text: what is from there on.
                         if let Some((Step::Index(Some(at)), path)) = place.path.split_last()
                             && self.running.is_some()
                             && let Value::Text(text) = self.slots[place.slot].value.read(path)
@@ -443,7 +444,7 @@ impl Host<'_> {
             }
             Op::ShiftRight => {
                 let b = self.eval(right, source);
-                // Reading from a stream changes what stands on the right.
+                // Reading from a stream changes what is on the right.
                 if a == Value::Unknown && stands_alone(node) {
                     if let Some(place) = self.place(right, source) {
                         self.forget(place.slot);
@@ -554,7 +555,7 @@ impl Host<'_> {
             Some(ty @ (Type::Int { .. } | Type::Float { .. })) => value.converted(&ty),
             Some(Type::Pointer(..)) => value,
             Some(Type::Vector(..)) if name == "dim3" => Value::Dims(value.extents()),
-            // A type that nobody knows may round or cut off: an integer that is not negative stays.
+            // A type that is not known may round or cut off: an integer that is not negative stays.
             Some(Type::Unknown(_)) if matches!(value, Value::Int(0.., ..) | Value::Linked(_)) => {
                 value
             }
@@ -603,7 +604,7 @@ impl Host<'_> {
             this: frame.this.clone(),
             class: frame.class.clone(),
         });
-        // Nobody may ever call it where it can be seen.
+        // No call of it may ever be seen.
         if super::index::WORDS
             .iter()
             .any(|word| text(node, source).contains(word))
@@ -891,38 +892,7 @@ fn pointer_moved(pointer: &Value, operator: Op, by: &Value) -> Value {
     moved.unwrap_or(Value::Unknown)
 }
 
-/// `{.x = 1}`.
-pub(super) fn names_fields(node: Node) -> bool {
-    node.kind() == Kind::InitializerList
-        && node
-            .named_child(0)
-            .is_some_and(|first| first.kind() == Kind::InitializerPair)
-}
-
-/// The node with a function's plain name, and its template arguments.
-pub(super) fn name_of_function(node: Node<'_>) -> (Node<'_>, Option<Node<'_>>) {
-    let mut at = node;
-    let mut arguments = None;
-    for _ in 0..12 {
-        arguments = at.field(Field::Arguments).or(arguments);
-        let inner = match at.kind() {
-            Kind::TemplateFunction
-            | Kind::TemplateMethod
-            | Kind::QualifiedIdentifier
-            | Kind::TemplateType => at.field(Field::Name),
-            Kind::FieldExpression => at.field(Field::Field),
-            Kind::DependentName | Kind::ParenthesizedExpression => parts(at).into_iter().next(),
-            _ => None,
-        };
-        match inner {
-            Some(inner) => at = inner,
-            None => break,
-        }
-    }
-    (at, arguments)
-}
-
-/// True where nobody uses the value: a statement, a condition.
+/// True where the value is not used: a statement, a condition.
 fn stands_alone(node: Node) -> bool {
     let mut at = node;
     while let Some(parent) = at.parent() {

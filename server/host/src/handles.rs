@@ -110,7 +110,7 @@ fn up_to_closing(text: &str) -> Option<&str> {
     None
 }
 
-/// What stands in a string literal that is one name.
+/// What is in a string literal that is one name.
 fn literal(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix('"')?.strip_suffix('"')?;
     is_identifier(inner).then_some(inner)

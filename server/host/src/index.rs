@@ -36,15 +36,15 @@ pub(super) struct Function<'p> {
     pub(super) name: String,
     /// The class it is a member of.
     pub(super) class: Option<String>,
-    /// The text that it stands in.
+    /// The text that it is in.
     pub(super) text: &'p Arc<Expanded>,
     pub(super) node: Node<'p>,
     /// The template declaration around it.
     pub(super) template: Option<Node<'p>>,
     pub(super) kernel: bool,
-    /// A launch stands in it, or what else is looked for.
+    /// A launch is in it, or what else is looked for.
     pub(super) launches: bool,
-    /// A launch stands in it or in what it calls.
+    /// A launch is in it or in what it calls.
     pub(super) leads_to_launch: bool,
     /// Another such function calls it, by name.
     pub(super) called: bool,
@@ -363,69 +363,4 @@ fn without_templates(name: &str) -> String {
 /// The identifiers in a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     words_in(text).filter(|word| !word.starts_with(|first: char| first.is_ascii_digit()))
-}
-
-/// True where the text may change the variable: assigns it, steps it, takes its address or reads into it.
-/// `skip` is its own declaration.
-pub(super) fn is_changed(text: &str, name: &str, skip: &Range<usize>) -> bool {
-    let bytes = text.as_bytes();
-    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let mut from = 0;
-    let mut seen = 0;
-    while let Some(found) = text[from..].find(name) {
-        let start = from + found;
-        let end = start + name.len();
-        from = end;
-        if start > 0 && word(bytes[start - 1]) || bytes.get(end).copied().is_some_and(word) {
-            continue;
-        }
-        if skip.contains(&start) {
-            continue;
-        }
-        seen += 1;
-        if seen > 2_000 {
-            return true;
-        }
-        let before = text[..start].trim_end();
-        if before.ends_with("++") || before.ends_with("--") || before.ends_with(">>") {
-            return true;
-        }
-        if before.ends_with('&') && !before.ends_with("&&") {
-            let earlier = before[..before.len() - 1].trim_end();
-            // A binary `&` has an operand before it.
-            if !earlier
-                .ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ')' | ']'))
-                || earlier.ends_with("return")
-            {
-                return true;
-            }
-        }
-        // Through fields and elements: `name.x = …`, `name[0] = …`.
-        let mut rest = text[end..].trim_start();
-        for _ in 0..4 {
-            if let Some(field) = rest.strip_prefix('.').or_else(|| rest.strip_prefix("->")) {
-                rest = field
-                    .trim_start()
-                    .trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_')
-                    .trim_start();
-            } else if rest.starts_with('[') {
-                match rest.find(']') {
-                    Some(at) => rest = rest[at + 1..].trim_start(),
-                    None => return true,
-                }
-            } else {
-                break;
-            }
-        }
-        if rest.starts_with("++") || rest.starts_with("--") {
-            return true;
-        }
-        let operator = rest.trim_start_matches(['+', '-', '*', '/', '%', '|', '^', '&', '<', '>']);
-        let length = rest.len() - operator.len();
-        let compares = length == 1 && rest.starts_with(['<', '>']);
-        if operator.starts_with('=') && !operator.starts_with("==") && !compares {
-            return true;
-        }
-    }
-    false
 }

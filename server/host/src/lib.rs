@@ -10,8 +10,10 @@
 //! bounded: what goes beyond is unknown, never guessed.
 
 mod apis;
+mod arguments;
 mod builds;
 mod calls;
+mod changes;
 mod command_line;
 mod evaluate;
 mod events;
@@ -21,8 +23,10 @@ mod linked;
 mod loops;
 mod members;
 mod memory;
+mod nodes;
 mod objects;
 mod parameters;
+mod recording;
 mod running;
 mod state;
 mod texts;
@@ -39,7 +43,8 @@ pub use events::{
 pub use index::WORDS as LAUNCH_WORDS;
 pub use loops::{HostLoop, LoopCall, LoopCallKind};
 pub use memory::{HostMemory, HostMemoryKind};
-pub use running::{Device, Run, RunEvents, run};
+pub use running::{Run, RunEvents, run};
+pub use state::Device;
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -71,6 +76,8 @@ pub struct LaunchSite {
     pub follows: Option<[Blocks; 3]>,
     /// Threads of a block.
     pub block: Option<[u64; 3]>,
+    /// A loop around it launches with another block in its second turn: a program that tries several.
+    pub block_varies: bool,
     /// Threads of the whole launch, where the launch says these (OpenCL).
     pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
@@ -109,7 +116,7 @@ pub struct Member {
 /// The blocks of a launch along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Blocks {
-    /// So many.
+    /// That many.
     Known(u64),
     /// ⌊(argument + add) / divisor⌋ · times
     Follow {
@@ -145,7 +152,7 @@ impl Blocks {
 }
 
 impl LaunchSite {
-    /// Stands for a launch that nobody saw.
+    /// Represents a launch that was not seen.
     pub fn unknown(kernel: &str) -> LaunchSite {
         LaunchSite {
             kernel: kernel.to_owned(),
@@ -155,6 +162,7 @@ impl LaunchSite {
             grid: None,
             follows: None,
             block: None,
+            block_varies: false,
             global: None,
             dynamic_shared_bytes: None,
             arguments: Vec::new(),
@@ -206,7 +214,7 @@ impl LaunchSite {
         }
     }
 
-    /// True where the other one launches the same kernel with the same values, wherever it stands.
+    /// True where the other one launches the same kernel with the same values, wherever it is.
     pub fn same_launch(&self, other: &LaunchSite) -> bool {
         self.kernel == other.kernel
             && self.grid == other.grid
@@ -224,9 +232,9 @@ impl LaunchSite {
 /// The words of a text without which nothing in it launches a kernel or instantiates one.
 #[derive(Debug)]
 pub struct LaunchWords {
-    /// Where each that is enough by itself stands, in order.
+    /// Where each that is enough by itself is, in order.
     enough: Vec<Range<usize>>,
-    /// Where each that needs the other stands.
+    /// Where each that needs the other is.
     together: [Vec<Range<usize>>; 2],
 }
 

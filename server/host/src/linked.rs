@@ -1,13 +1,11 @@
 //! Numbers that are not known, of which it is known how they hang together: `(n + 255) / 256` is the grid and
 //! `n` an argument.
 //!
-//! A variable whose value is not known stands for a number of its own ([`Linked::new`]); adding, multiplying,
+//! A variable whose value is not known represents a number of its own ([`Linked::new`]); adding, multiplying,
 //! dividing and rounding keep the form ⌊(number + add) / divisor⌋ · times, and what leaves that form is not
 //! known again. Numbers are taken as not negative and not wrapping: they count elements.
 
 use warplens_syntax::BinaryOperator as Op;
-
-use super::value::Value;
 
 /// ⌊(number + add) / divisor⌋ · times; without the rounding where it is not `whole`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +33,30 @@ impl Linked {
     /// The number itself, moved by a constant: how far.
     pub(super) fn moved(&self) -> Option<i64> {
         (self.divisor == 1 && self.times == 1).then_some(self.add)
+    }
+
+    /// The number before an operator with a known side; `real` where that is floating point.
+    pub(super) fn before(self, operator: Op, by: i64, real: bool) -> Option<Linked> {
+        let number = if real { self.real()? } else { self };
+        match operator {
+            Op::Add => number.plus(by),
+            Op::Subtract => number.plus(by.checked_neg()?),
+            Op::Multiply => number.multiplied(by),
+            Op::Divide => number.divided(by),
+            Op::ShiftRight if (0..32).contains(&by) => number.divided(1 << by),
+            Op::ShiftLeft if (0..32).contains(&by) => number.multiplied(1 << by),
+            _ => None,
+        }
+    }
+
+    /// The same behind the operator.
+    pub(super) fn behind(self, operator: Op, by: i64, real: bool) -> Option<Linked> {
+        let number = if real { self.real()? } else { self };
+        match operator {
+            Op::Add => number.plus(by),
+            Op::Multiply => number.multiplied(by),
+            _ => None,
+        }
     }
 
     fn plus(self, by: i64) -> Option<Linked> {
@@ -73,7 +95,7 @@ impl Linked {
         })
     }
 
-    /// As an integer: what stands behind the point is cut off.
+    /// As an integer: what is behind the point is cut off.
     pub(super) fn truncated(self) -> Linked {
         Linked {
             whole: true,
@@ -117,47 +139,6 @@ impl Linked {
     }
 }
 
-/// An operator of which one side is such a number and the other is known.
-pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
-    let number = |value: &Value| match value {
-        Value::Int(value, ..) => Some(*value),
-        Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 1e15 => Some(*value as i64),
-        _ => None,
-    };
-    let real = |value: &Value| matches!(value, Value::Float(..));
-    let of = |linked: Linked, known: &Value| {
-        if real(known) {
-            linked.real()
-        } else {
-            Some(linked)
-        }
-    };
-    let result = match (a, b) {
-        (Value::Linked(linked), known) => number(known).and_then(|by| {
-            let linked = of(*linked, known)?;
-            match operator {
-                Op::Add => linked.plus(by),
-                Op::Subtract => linked.plus(by.checked_neg()?),
-                Op::Multiply => linked.multiplied(by),
-                Op::Divide => linked.divided(by),
-                Op::ShiftRight if (0..32).contains(&by) => linked.divided(1 << by),
-                Op::ShiftLeft if (0..32).contains(&by) => linked.multiplied(1 << by),
-                _ => None,
-            }
-        }),
-        (known, Value::Linked(linked)) => number(known).and_then(|by| {
-            let linked = of(*linked, known)?;
-            match operator {
-                Op::Add => linked.plus(by),
-                Op::Multiply => linked.multiplied(by),
-                _ => None,
-            }
-        }),
-        _ => None,
-    };
-    result.map_or(Value::Unknown, Value::Linked)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,33 +149,28 @@ mod tests {
 
     #[test]
     fn the_form_computes_what_the_operators_do() {
-        let n = Value::Linked(Linked::new(0));
-        let int = Value::int;
-        let up = binary(Op::Divide, &binary(Op::Add, &n, &int(255)), &int(256));
-        let also_up = binary(
-            Op::Add,
-            &binary(Op::Divide, &binary(Op::Subtract, &n, &int(1)), &int(256)),
-            &int(1),
-        );
-        let padded = binary(Op::Multiply, &up, &int(256));
-        let quarter = binary(Op::Divide, &padded, &int(64));
+        let n = Linked::new(0);
+        let before = |number: Linked, operator, by| {
+            let result = number.before(operator, by, false);
+            result.expect("the form is kept")
+        };
+        let up = before(before(n, Op::Add, 255), Op::Divide, 256);
+        let down = before(before(n, Op::Subtract, 1), Op::Divide, 256);
+        let also_up = down.behind(Op::Add, 1, false).expect("the form is kept");
+        let padded = before(up, Op::Multiply, 256);
+        let quarter = before(padded, Op::Divide, 64);
         for value in 1..2000 {
-            let of = |linked: &Value| match linked {
-                Value::Linked(linked) => apply(*linked, value),
-                other => panic!("{other:?}"),
-            };
-            assert_eq!(of(&up), (value + 255) / 256);
-            assert_eq!(of(&also_up), (value - 1) / 256 + 1);
-            assert_eq!(of(&padded), (value + 255) / 256 * 256);
-            assert_eq!(of(&quarter), (value + 255) / 256 * 256 / 64);
+            assert_eq!(apply(up, value), (value + 255) / 256);
+            assert_eq!(apply(also_up, value), (value - 1) / 256 + 1);
+            assert_eq!(apply(padded, value), (value + 255) / 256 * 256);
+            assert_eq!(apply(quarter, value), (value + 255) / 256 * 256 / 64);
         }
     }
 
     #[test]
     fn what_leaves_the_form_is_not_known() {
-        let n = Value::Linked(Linked::new(0));
-        assert_eq!(binary(Op::Remainder, &n, &Value::int(4)), Value::Unknown);
-        assert_eq!(binary(Op::Multiply, &n, &n), Value::Unknown);
-        assert_eq!(binary(Op::Divide, &Value::int(4), &n), Value::Unknown);
+        let n = Linked::new(0);
+        assert_eq!(n.before(Op::Remainder, 4, false), None);
+        assert_eq!(n.behind(Op::Divide, 4, false), None);
     }
 }

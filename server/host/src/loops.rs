@@ -6,8 +6,8 @@ use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node};
 
 use super::memory::{LOOPS, around, text_at, within};
+use super::nodes::text;
 use super::state::Host;
-use super::walk::text;
 use warplens_hir::Source;
 
 /// Launches of a file that this is asked of: each looks through the loop around it.
@@ -162,7 +162,7 @@ fn jumps(turns: Node<'_>) -> Vec<Node<'_>> {
     found
 }
 
-/// Whether an iteration may go by without the call: a condition in the loop decides it, or how often a loop in it goes round, or the
+/// Whether an iteration may go by without the call: a condition in the loop decides it, or the trip count of a loop in it, or the
 /// call is in a lambda.
 fn is_conditional(call: Node, turns: Node, jumps: &[Node]) -> bool {
     if jumps

@@ -4,13 +4,14 @@ use std::rc::Rc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::calls::{Argument, Named, full_name};
-use super::index::{declared_name, is_changed, plain};
-use super::parameters::{parameter_list, takes};
+use super::arguments::{Argument, Named};
+use super::changes::is_changed;
+use super::index::{declared_name, plain};
+use super::nodes::{full_name, parameter_list, parts, text};
+use super::parameters::takes;
 use super::state::{DEEPEST, Host};
-use super::texts::{joined, spelled};
 use super::value::{Extent, Place, Record, Step, Value};
-use super::walk::{parts, text};
+use super::value::{joined, spelled};
 use warplens_hir::Source;
 use warplens_ir::Type;
 
@@ -397,7 +398,7 @@ impl<'p> Host<'p> {
         self.read(&place)
     }
 
-    /// An object of which nobody knows how it came about: what every constructor leaves alike and no other
+    /// An object whose origin is not known: what every constructor leaves alike and no other
     /// function changes.
     pub(super) fn any_object(&mut self, class: &str, slot: usize) -> Value {
         let fields = self.initial_fields(class);
@@ -458,32 +459,13 @@ impl<'p> Host<'p> {
         Value::Record(Rc::new(record))
     }
 
-    fn is_changed_outside(&mut self, field: &str, constructors: &[(Node, Source)]) -> bool {
-        let parsed = self.parsed;
-        let mut rest = String::new();
-        // What is left of the file without the constructors; the declaration's `=` is not a change.
-        let mut from = 0;
-        let mut skip: Vec<std::ops::Range<usize>> = constructors
-            .iter()
-            .map(|(node, _)| node.byte_range())
-            .collect();
-        if let Some(variables) = self.index.variables.get(field) {
-            skip.extend(
-                variables
-                    .iter()
-                    .map(|variable| variable.declaration.byte_range()),
-            );
-        }
-        skip.sort_by_key(|range| range.start);
-        for range in skip {
-            if range.start >= from {
-                rest.push_str(&parsed.text[from..range.start]);
-                rest.push(';');
-                from = range.end;
-            }
-        }
-        rest.push_str(&parsed.text[from..]);
-        is_changed(&rest, field, &(0..0))
+    fn is_changed_outside(&self, field: &str, constructors: &[(Node, Source)]) -> bool {
+        let constructors = constructors.iter().map(|(node, _)| node.byte_range());
+        // The declaration's `=` is not a change.
+        let variables = self.index.variables.get(field).into_iter().flatten();
+        let declarations = variables.map(|variable| variable.declaration.byte_range());
+        let skipped: Vec<_> = constructors.chain(declarations).collect();
+        is_changed(self.parsed, field, &skipped)
     }
 
     /// The fields of a class with their default initialisers.

@@ -4,13 +4,12 @@ use std::rc::Rc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::calls::Argument;
+use super::arguments::Argument;
 use super::index::{declared_name, plain};
+use super::nodes::{parameter_list, parts, text};
 use super::state::Host;
 use super::value::{Meaning, Place, Value};
-use super::walk::{parts, text};
 use warplens_hir::Source;
-use warplens_hir::function_declarator;
 use warplens_ir::Type;
 
 impl Host<'_> {
@@ -176,17 +175,7 @@ impl Host<'_> {
     }
 }
 
-pub(super) fn parameter_list(function: Node<'_>) -> Option<Node<'_>> {
-    function_declarator(function)?.field(Field::Parameters)
-}
-
-pub(super) fn template_of(function: Node<'_>) -> Option<Node<'_>> {
-    function
-        .parent()
-        .filter(|parent| parent.kind() == Kind::TemplateDeclaration)
-}
-
-/// True where so many arguments can be given.
+/// True where that number of arguments can be given.
 pub(super) fn takes(function: Node, given: usize, source: Source) -> bool {
     let Some(list) = parameter_list(function) else {
         return false;

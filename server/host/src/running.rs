@@ -9,12 +9,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::LaunchSite;
-use super::events::{self, HostEvent, Side, condition_of};
+use super::events::{self, HostEvent, Side};
 use super::index::{self, Index};
-use super::parameters::parameter_list;
-use super::state::Host;
+use super::nodes::{condition_of, parameter_list, parts};
+use super::state::{Device, Host, Options, Running};
 use super::value::{Meaning, Place, Value};
-use super::walk::parts;
 use warplens_hir::{Item, Source, Unit};
 use warplens_ir::Type;
 
@@ -35,7 +34,7 @@ const LITTLE_WORK: u32 = 2_000;
 const STACK: usize = 64 << 20;
 /// Ways out of a loop, each under a condition that is not known.
 const MOST_EXITS: usize = 8;
-/// Walks of a turn that stands for all that are left, until it changes nothing more.
+/// Walks of a turn that represents all that are left, until it changes nothing more.
 const MOST_PASSES: usize = 4;
 /// Launches that are told apart.
 const MOST_LAUNCHES: usize = 4_096;
@@ -53,15 +52,6 @@ pub struct Run {
     pub device: Option<Device>,
 }
 
-/// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Device {
-    /// Field, value. Bytes, threads, blocks, kHz, as the guide says.
-    pub properties: Vec<(&'static str, i64)>,
-    /// `name`.
-    pub name: String,
-}
-
 /// What a run does with the GPU.
 #[derive(Debug, Clone, Default)]
 pub struct RunEvents {
@@ -71,22 +61,6 @@ pub struct RunEvents {
     pub events: Vec<HostEvent>,
     /// The walk ended early, or there is more than is kept.
     pub is_cut: bool,
-}
-
-/// What a walk knows of the run that it follows.
-#[derive(Debug)]
-pub(super) struct Running {
-    pub(super) device: Option<Device>,
-    pub(super) environment: Vec<(String, String)>,
-    /// How often what is walked now happens.
-    pub(super) times: u64,
-    /// Greater than 0 in functions that launch nothing.
-    apart: u32,
-    pub(super) options: super::command_line::Options,
-    /// By the text and the first byte of a loop's body: whether something may be launched in it.
-    may_launch: FxHashMap<(usize, usize), bool>,
-    /// See [`leading`].
-    leading: FxHashSet<String>,
 }
 
 /// What a program does where it is started like this, in its order. `texts`: the file with `main` first, then all that it
@@ -107,7 +81,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             environment: run.environment.clone(),
             times: 1,
             apart: 0,
-            options: super::command_line::Options::default(),
+            options: Options::default(),
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
         });
@@ -206,7 +180,7 @@ impl Host<'_> {
             .zip(given)
         {
             if let Some(declarator) = parameter.field(Field::Declarator) {
-                let name = super::walk::text(index::declared_name(declarator), source).to_owned();
+                let name = super::nodes::text(index::declared_name(declarator), source).to_owned();
                 let slot = self.slot(Type::Unknown(String::new()), value, false);
                 self.slots[slot].decays = false;
                 self.bind(&name, Meaning::Slot(slot));
@@ -516,7 +490,7 @@ impl Host<'_> {
         };
         let leading = &running.leading;
         *running.may_launch.entry(key).or_insert_with(|| {
-            let text = super::walk::text(node, source);
+            let text = super::nodes::text(node, source);
             index::WORDS.iter().any(|word| text.contains(word))
                 || warplens_syntax::words_in(text).any(|word| leading.contains(word))
         })

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
+use super::changes::is_changed;
 use super::events::{Around, HostEvent, MemoryKind};
-use super::index::{Index, is_changed};
+use super::index::Index;
 use super::linked::Linked;
-use super::running::Running;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -46,6 +46,52 @@ pub(super) struct Slot {
     pub(super) memory: Option<MemoryKind>,
     /// A condition that is not known decides whether it is pinned.
     pub(super) may_be_pinned: bool,
+}
+
+/// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// Field, value. Bytes, threads, blocks, kHz, as the guide says.
+    pub properties: Vec<(&'static str, i64)>,
+    /// `name`.
+    pub name: String,
+}
+
+/// What a walk knows of the run that it follows.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) device: Option<Device>,
+    pub(super) environment: Vec<(String, String)>,
+    /// How often what is walked now happens.
+    pub(super) times: u64,
+    /// Greater than 0 in functions that launch nothing.
+    pub(super) apart: u32,
+    pub(super) options: Options,
+    /// By the text and the first byte of a loop's body: whether something may be launched in it.
+    pub(super) may_launch: FxHashMap<(usize, usize), bool>,
+    /// Names of functions that lead to a launch, of kernels and of what launches.
+    pub(super) leading: FxHashSet<String>,
+}
+
+/// Where `getopt` is.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// `optarg`.
+    pub(super) argument: Value,
+    /// `optind`.
+    pub(super) next: i64,
+    /// Within a group of letters: `-abc`.
+    pub(super) letter: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            argument: Value::Unknown,
+            next: 1,
+            letter: 0,
+        }
+    }
 }
 
 /// A function being walked.
@@ -199,7 +245,7 @@ impl<'p> Host<'p> {
         }
     }
 
-    /// Walks every function that nobody calls, then those that no call came to.
+    /// Walks every function without a caller, then those that no call came to.
     pub(super) fn run(&mut self) {
         let mut roots: Vec<usize> = (0..self.index.functions.len())
             .filter(|&at| {
@@ -256,7 +302,7 @@ impl<'p> Host<'p> {
         self.work > self.limit
     }
 
-    /// How a text is read: what stands in another than the file's own is a header's.
+    /// How a text is read: what is in another than the file's own is a header's.
     pub(super) fn source_of<'t>(&self, text: &'t Arc<Expanded>) -> Source<'t> {
         Source::host(text, !Arc::ptr_eq(text, self.parsed))
     }
@@ -578,12 +624,12 @@ impl<'p> Host<'p> {
         let constant = (word("const") && !head.contains('*')) || word("constexpr");
         let elsewhere =
             word("extern") || word("__device__") || word("__constant__") || word("__managed__");
-        let skip = self.index.declaration_of(name).unwrap_or(0..0);
+        let declaration = self.index.declaration_of(name);
         let fixed = !several
             && (constant
                 || (!elsewhere
                     && self.running.is_none()
-                    && !is_changed(&self.parsed.text, name, &skip)));
+                    && !is_changed(self.parsed, name, declaration.as_slice())));
         // At file scope nothing local is seen.
         self.frames.push(Frame::at_file_scope());
         let source = self.source_of(variable.text);

@@ -1,20 +1,15 @@
 //! Texts that a host program puts together: `sprintf`, `strcat`, `std::string`, string streams.
 //!
-//! What is not known of a text is a gap in it: what stands around the gap still counts.
+//! What is not known of a text is a gap in it: what is around the gap still counts.
 
 use std::rc::Rc;
 use warplens_syntax::{Field, Kind};
 
-use super::calls::Argument;
+use super::arguments::Argument;
+use super::nodes::text;
 use super::state::Host;
-use super::value::{Place, Value};
-use super::walk::text;
+use super::value::{GAP, Place, Value, joined, spelled};
 use warplens_hir::Source;
-
-/// Stands in a text for what is not known of it.
-pub(super) const GAP: char = '\u{1}';
-/// Bytes of a text that are followed.
-const LONGEST: usize = 4096;
 
 impl Host<'_> {
     /// A function of the C library that reads or writes a text, or makes one of a number.
@@ -76,7 +71,7 @@ impl Host<'_> {
         self.text_in(value).filter(|text| !text.contains(GAP))
     }
 
-    /// Where a function writes to, and whether behind what stands there: `buffer + strlen(buffer)`.
+    /// Where a function writes to, and whether behind what is there: `buffer + strlen(buffer)`.
     fn written(&mut self, target: &Argument, source: Source) -> Option<(Place, bool)> {
         if let Value::Address(place) = &target.value {
             return Some((place.clone(), false));
@@ -152,57 +147,9 @@ impl Host<'_> {
     }
 }
 
-impl Value {
-    /// A text, gaps and all.
-    pub(super) fn text(&self) -> Option<Rc<str>> {
-        match self {
-            Value::Text(text) => Some(Rc::clone(text)),
-            _ => None,
-        }
-    }
-}
-
-/// One text behind another.
-pub(super) fn joined(first: &str, second: &str) -> Value {
-    if first.len() + second.len() > LONGEST {
-        return Value::Unknown;
-    }
-    Value::Text(format!("{first}{second}").into())
-}
-
-/// A value as a stream or a string takes it. `fixed`: with six digits behind the point.
-pub(super) fn spelled(value: &Value, fixed: bool) -> String {
-    match value {
-        Value::Text(text) => text.to_string(),
-        // A character: of a number in eight bits nothing else is made.
-        Value::Int(value, 8, true) if !fixed => {
-            u8::try_from(*value).map_or(GAP, char::from).to_string()
-        }
-        Value::Int(value, ..) => value.to_string(),
-        Value::Float(value, _) if fixed => format!("{value:.6}"),
-        Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 1e6 => {
-            format!("{value:.0}")
-        }
-        _ => GAP.to_string(),
-    }
-}
-
-/// What two texts begin with in common, up to a word's end; a gap stands for the rest.
-pub(super) fn common(a: &str, b: &str) -> Value {
-    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let ends = |text: &str, at: usize| {
-        text.is_char_boundary(at) && text[at..].chars().next().is_none_or(char::is_whitespace)
-    };
-    let at = (0..=same).rev().find(|&at| {
-        (ends(a, at) && ends(b, at))
-            || (at > 0 && a.is_char_boundary(at) && a[..at].ends_with(char::is_whitespace))
-    });
-    Value::Text(format!("{} {GAP}", &a[..at.unwrap_or(0)]).into())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{GAP, common};
+    use super::super::value::{GAP, common};
     use crate::value::Value;
 
     #[test]

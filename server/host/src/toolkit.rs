@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use warplens_syntax::BinaryOperator as Op;
 
-use super::calls::Argument;
+use super::arguments::Argument;
 use super::events::MemoryKind;
+use super::nodes::text;
 use super::state::Host;
 use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
-use super::walk::text;
 use warplens_hir::Source;
 use warplens_ir::Type;
 

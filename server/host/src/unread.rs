@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Expanded;
 
-use super::calls::Argument;
+use super::arguments::Argument;
 use super::state::Host;
 use super::value::{Extent, Value};
 use warplens_hir::Source;
@@ -16,9 +16,9 @@ const MOST_HEADERS: usize = 200;
 const LARGEST_HEADER: usize = 400_000;
 
 impl Host<'_> {
-    /// A function that nobody reads changes what it is given the address of, or a reference to.
+    /// A function that is not read changes what it is given the address of, or a reference to.
     pub(super) fn forget_arguments(&mut self, name: &str, arguments: &[Argument], source: Source) {
-        // These read what the address stands for.
+        // These read what the address represents.
         let reads: &[usize] = match name {
             "cudaMemcpyToSymbol"
             | "hipMemcpyToSymbol"
@@ -256,7 +256,7 @@ fn all_headers(parsed: &Arc<Expanded>) -> Vec<Arc<Expanded>> {
 /// Which parameters are references that may be written through, where `name` at a byte is being declared.
 fn declared_references(text: &str, at: usize, name: &str) -> Option<Vec<bool>> {
     let before = text[..at].trim_end_matches([' ', '\t', '\n', '\r']);
-    // A type stands before what is declared; before a call there is an operator, a bracket, `return`.
+    // A type is before what is declared; before a call there is an operator, a bracket, `return`.
     if before.len() == at
         || !before
             .ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '*' | '&' | '>'))

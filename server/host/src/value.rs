@@ -7,8 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_syntax::{BinaryOperator as Op, Expanded};
 
-use super::linked::{self, Linked};
-use super::texts::{GAP, common, joined, spelled};
+use super::linked::Linked;
 use warplens_hir::Lowering;
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
@@ -17,6 +16,13 @@ use warplens_ir::{Bindings, Bound};
 pub(super) const MOST_ELEMENTS: usize = 64;
 /// Kernels that one variable may stand for.
 const MOST_KERNELS: usize = 16;
+/// The class of a record whose fields are the entries of a map, each a record of its key and value.
+pub(super) const MAP: &str = "map";
+/// Is in a text for what is not known of it.
+pub(super) const GAP: char = '\u{1}';
+
+/// Bytes of a text that are followed.
+const LONGEST: usize = 4096;
 
 /// A value; what is not known of it is [`Value::Unknown`].
 #[derive(Debug, Clone, PartialEq)]
@@ -558,7 +564,7 @@ pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
             Op::NotEqual => Value::TRUE,
             _ => Value::Unknown,
         },
-        (Value::Linked(_), _) | (_, Value::Linked(_)) => linked::binary(operator, a, b),
+        (Value::Linked(_), _) | (_, Value::Linked(_)) => with_linked(operator, a, b),
         _ => Value::Unknown,
     }
 }
@@ -728,4 +734,88 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         },
         _ => None,
     }
+}
+
+/// An operator of which one side depends on a number that is not known and the other is known.
+pub(super) fn with_linked(operator: Op, a: &Value, b: &Value) -> Value {
+    let number = |value: &Value| match value {
+        Value::Int(value, ..) => Some((*value, false)),
+        Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 1e15 => {
+            Some((*value as i64, true))
+        }
+        _ => None,
+    };
+    let result = match (a, b) {
+        (Value::Linked(linked), known) => {
+            number(known).and_then(|(by, real)| linked.before(operator, by, real))
+        }
+        (known, Value::Linked(linked)) => {
+            number(known).and_then(|(by, real)| linked.behind(operator, by, real))
+        }
+        _ => None,
+    };
+    result.map_or(Value::Unknown, Value::Linked)
+}
+
+/// The place of an element, this many elements behind another one.
+pub(super) fn moved(place: &Place, by: i64) -> Option<Place> {
+    let mut place = place.clone();
+    match place.path.last_mut() {
+        Some(Step::Index(Some(at))) => {
+            *at = usize::try_from(i64::try_from(*at).ok()?.checked_add(by)?).ok()?;
+        }
+        Some(Step::Index(None)) => {}
+        _ => place
+            .path
+            .push(Step::Index(Some(usize::try_from(by).ok()?))),
+    }
+    Some(place)
+}
+
+impl Value {
+    /// A text, gaps and all.
+    pub(super) fn text(&self) -> Option<Rc<str>> {
+        match self {
+            Value::Text(text) => Some(Rc::clone(text)),
+            _ => None,
+        }
+    }
+}
+
+/// One text behind another.
+pub(super) fn joined(first: &str, second: &str) -> Value {
+    if first.len() + second.len() > LONGEST {
+        return Value::Unknown;
+    }
+    Value::Text(format!("{first}{second}").into())
+}
+
+/// A value as a stream or a string takes it. `fixed`: with six digits behind the point.
+pub(super) fn spelled(value: &Value, fixed: bool) -> String {
+    match value {
+        Value::Text(text) => text.to_string(),
+        // A character: of a number in eight bits nothing else is made.
+        Value::Int(value, 8, true) if !fixed => {
+            u8::try_from(*value).map_or(GAP, char::from).to_string()
+        }
+        Value::Int(value, ..) => value.to_string(),
+        Value::Float(value, _) if fixed => format!("{value:.6}"),
+        Value::Float(value, _) if value.fract() == 0.0 && value.abs() < 1e6 => {
+            format!("{value:.0}")
+        }
+        _ => GAP.to_string(),
+    }
+}
+
+/// What two texts begin with in common, up to a word's end; a gap represents the rest.
+pub(super) fn common(a: &str, b: &str) -> Value {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let ends = |text: &str, at: usize| {
+        text.is_char_boundary(at) && text[at..].chars().next().is_none_or(char::is_whitespace)
+    };
+    let at = (0..=same).rev().find(|&at| {
+        (ends(a, at) && ends(b, at))
+            || (at > 0 && a.is_char_boundary(at) && a[..at].ends_with(char::is_whitespace))
+    });
+    Value::Text(format!("{} {GAP}", &a[..at.unwrap_or(0)]).into())
 }

@@ -4,29 +4,17 @@ use std::rc::Rc;
 
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
-use super::evaluate::names_fields;
-use super::events::{Side, quoted};
+use super::events::Side;
 use super::index::{declared_name, plain};
+use super::nodes::{names_fields, parts, quoted, text};
 use super::state::{Breakable, Host};
-use super::value::{MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
+use super::value::{MAP, MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
 
 /// Loops that are walked a second time nest this deep at most.
 const MOST_AGAIN: u32 = 2;
-
-/// The text of a node.
-pub(super) fn text<'s>(node: Node, source: Source<'s>) -> &'s str {
-    source.parsed.text.get(node.byte_range()).unwrap_or("")
-}
-
-/// The named children that are not comments.
-pub(super) fn parts(node: Node<'_>) -> Vec<Node<'_>> {
-    node.named_children()
-        .filter(|child| child.kind() != Kind::Comment)
-        .collect()
-}
 
 impl Host<'_> {
     /// Walks a statement; false where nothing after it is come to.
@@ -131,7 +119,7 @@ impl Host<'_> {
                 false
             }
             Kind::LabeledStatement => {
-                // Whoever jumps here comes with other values.
+                // A jump comes here with other values.
                 self.forget_everything();
                 parts(node)
                     .into_iter()
@@ -502,6 +490,9 @@ impl Host<'_> {
             }
             return true;
         }
+        if goes_on && self.sites.len() != met {
+            self.second_turn(body, met, source);
+        }
         // What the first time round did not come to, another may.
         let skipped = !goes_on || self.asides != asides;
         if skipped && self.sites.len() != met && self.again < MOST_AGAIN {
@@ -515,6 +506,31 @@ impl Host<'_> {
         self.breakables.pop();
         self.forget_touched(touched);
         true
+    }
+
+    /// The turn behind the first: launches of the first turn, from `met` on, that have another block in it are told to.
+    fn second_turn(&mut self, body: Option<Node>, met: usize, source: Source) {
+        if self.again >= MOST_AGAIN {
+            return;
+        }
+        let first = self.sites.len();
+        self.again += 1;
+        if let Some(body) = body {
+            self.statement(body, source);
+        }
+        self.again -= 1;
+        let second = self.sites.split_off(first);
+        for other in second.into_iter().map(|met| met.site) {
+            let same = |met: &&mut crate::Met| {
+                met.site.kernel == other.kernel
+                    && met.site.range == other.range
+                    && met.site.through == other.through
+            };
+            for met in self.sites[met..].iter_mut().filter(same) {
+                let another = other.block.is_some() && other.block != met.site.block;
+                met.site.block_varies |= other.block_varies || another;
+            }
+        }
     }
 
     fn do_loop(&mut self, body: Option<Node>, condition: Option<Node>, source: Source) -> bool {
@@ -960,9 +976,6 @@ impl Host<'_> {
         }
     }
 }
-
-/// The class of a record whose fields are the entries of a map, each a record of its key and value.
-pub(super) const MAP: &str = "map";
 
 fn is_map(ty: &str) -> bool {
     matches!(plain(ty).as_str(), "map" | "unordered_map")

@@ -1,7 +1,7 @@
 //! Host code with the launches that must be read from it.
 //!
 //! Each case is host code and the expected sites, one a line: `kernel<template>[grid][block] shared (arguments)`.
-//! `?` stands for what must not be known.
+//! `?` represents what must not be known.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -633,7 +633,7 @@ fn types_of_arguments() {
 #[test]
 fn what_a_missing_header_declares_is_not_trusted() {
     let blocks = |host: &str| {
-        let mut parsed = Arc::into_inner(expanded(host)).expect("nobody else has it");
+        let mut parsed = Arc::into_inner(expanded(host)).expect("no other owner");
         parsed.missing = vec!["options.h".to_owned()];
         let parsed = Arc::new(parsed);
         let items = outline(&parsed);

@@ -1,5 +1,6 @@
 //! `cargo lab judge`: findings about other people's code, held against runs of the kernels they are about.
 
+mod judged;
 mod kernels;
 mod lines;
 
@@ -27,9 +28,12 @@ const LIMIT: Duration = Duration::from_mins(30);
 /// Also the lines of device code to a finding. Fails where a finding is contradicted.
 #[derive(Debug, Args)]
 pub struct Judge {
-    /// The folder
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// The folder; with `--judged` any number
+    #[arg(value_name = "DIR", required = true)]
+    folders: Vec<PathBuf>,
+    /// Instead: what became of the findings that were judged by reading; `tests/judged` has the lists
+    #[arg(long, value_name = "LISTS")]
+    judged: Option<PathBuf>,
     /// Findings
     #[arg(long, value_name = "N", default_value_t = 200)]
     sample: usize,
@@ -80,20 +84,27 @@ impl Judge {
             Some(bin) => std::path::absolute(bin)?,
             None => corpus::build()?,
         };
+        if let Some(lists) = &self.judged {
+            judged::replay(&bin, lists, &self.folders)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let [folder] = &self.folders[..] else {
+            bail!("one folder at a time");
+        };
         let mut check = Command::new(&bin);
         check
             .args(["check", "--fail-on", "error", "--format", "json"])
-            .arg(&self.folder);
+            .arg(folder);
         let findings = json(&mut check)?["diagnostics"].take();
         let findings: Vec<Value> = serde_json::from_value(findings)?;
-        let device = lines::of_folder(&self.folder)?;
+        let device = lines::of_folder(folder)?;
         println!(
             "{} findings on {device} lines of device code: one to {:.1}",
             findings.len(),
             device as f64 / findings.len().max(1) as f64
         );
         if self.recall {
-            return recall(&bin, &self.folder, &findings);
+            return recall(&bin, folder, &findings);
         }
         let rule = |finding: &Value| finding["rule"].as_str().unwrap_or_default().to_owned();
         let mut judged: Vec<&Value> = findings

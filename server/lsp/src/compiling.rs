@@ -46,7 +46,7 @@ impl Client for Session {
             }
         };
         let tool = said.tool.clone();
-        let matched = self.engine().hear(
+        let matched = self.engine().take_report(
             &analysed.document,
             &analysed.path,
             &analysed.effective.settings,

@@ -45,6 +45,12 @@ fn diagnostic(
             location: Location::new(analysed.uri.clone(), lines.to_range(bytes)),
             message: message.clone(),
         });
+    let details = finding.details.iter();
+    let details = details.map(|message| DiagnosticRelatedInformation {
+        location: Location::new(analysed.uri.clone(), lines.to_range(&finding.range)),
+        message: message.clone(),
+    });
+    let related = details.chain(related);
     let related: Vec<_> = related.chain(callee(analysed, finding, peer)).collect();
     Diagnostic {
         range: lines.to_range(&finding.range),

@@ -414,7 +414,7 @@ impl Session {
         }
     }
 
-    /// What stands in an open document counts from here on, saved or not: who may have read it is analysed again.
+    /// What is in an open document counts from here on, saved or not: who may have read it is analysed again.
     fn share(self: &Arc<Self>, task: &Task) {
         let Content::Source(document) = &task.content else {
             return;

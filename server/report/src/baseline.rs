@@ -167,6 +167,7 @@ mod tests {
             end_column: 5,
             message: "32 sectors".to_owned(),
             gain: 2.0,
+            ..Diagnostic::default()
         }
     }
 

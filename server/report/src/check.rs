@@ -16,9 +16,14 @@ const SNIPPET: usize = 160;
 /// Columns of a tab in a shown line.
 const TAB: usize = 4;
 
-/// One finding: where, what, and the line with carets under the cause. `source` is the file's text, where
+/// One finding: where, what, the line with carets under the cause, and where it repeats. `source` is the file's text, where
 /// there is one.
-pub fn finding(diagnostic: &Diagnostic, source: Option<&str>, style: Style) -> String {
+pub fn finding(
+    diagnostic: &Diagnostic,
+    also: &[&Diagnostic],
+    source: Option<&str>,
+    style: Style,
+) -> String {
     let mut out = String::new();
     let place = format!(
         "{}:{}:{}: ",
@@ -40,7 +45,28 @@ pub fn finding(diagnostic: &Diagnostic, source: Option<&str>, style: Style) -> S
     if let Some(text) = source.and_then(|text| text.lines().nth(diagnostic.line as usize - 1)) {
         snippet(&mut out, diagnostic, text, paint, style);
     }
+    details(&mut out, diagnostic, style);
+    if !also.is_empty() {
+        style.push(&mut out, Paint::Quiet, &printable(&elsewhere(also)));
+        out.push('\n');
+    }
     out
+}
+
+/// Other places of one finding that are listed; the rest are counted.
+const PLACES: usize = 4;
+
+/// ` also at b.cu:3, c.cu:4 and 7 more`.
+fn elsewhere(also: &[&Diagnostic]) -> String {
+    let shown = also.iter().take(PLACES);
+    let places: Vec<String> = shown
+        .map(|place| format!("{}:{}", place.file, place.line))
+        .collect();
+    let more = match also.len().saturating_sub(PLACES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(" also at {}{more}", places.join(", "))
 }
 
 /// `message` wrapped, its first line beginning after `used` columns, the others after four.
@@ -58,6 +84,19 @@ fn hanging(message: &str, used: usize, width: usize) -> String {
         text.push_str(&line);
     }
     text
+}
+
+/// The lines below a finding: the cause in full, what it depends on.
+pub(crate) fn details(out: &mut String, diagnostic: &Diagnostic, style: Style) {
+    for detail in &diagnostic.details {
+        let detail = printable(detail);
+        let lines = match style.width {
+            Some(width) => wrap(&detail, width.max(40) - 4),
+            None => vec![detail],
+        };
+        style.push(out, Paint::Quiet, &format!("  = {}", lines.join("\n    ")));
+        out.push('\n');
+    }
 }
 
 fn snippet(out: &mut String, diagnostic: &Diagnostic, text: &str, paint: Paint, style: Style) {
@@ -130,14 +169,16 @@ impl Default for KernelTable {
 }
 
 impl KernelTable {
-    /// Adds the kernels of one file.
-    pub fn add(&mut self, file: &str, analysis: &FileAnalysis) {
-        if !analysis.kernels.is_empty() {
+    /// Adds the kernels of one file that are wanted.
+    pub fn add(&mut self, file: &str, analysis: &FileAnalysis, wanted: &dyn Fn(&str) -> bool) {
+        let wanted = |kernel: &&PlacedKernel| wanted(&kernel.analysis.facts.name);
+        let mut kernels = analysis.kernels.iter().filter(wanted).peekable();
+        if kernels.peek().is_some() {
             let profile = &analysis.profile;
             self.table
                 .heading(printable(&format!("{file} on {}", profile.id)));
         }
-        for kernel in &analysis.kernels {
+        for kernel in kernels {
             self.kernel(kernel);
         }
     }
@@ -361,6 +402,7 @@ mod tests {
             end_column,
             message: "32 sectors per request (ideal 4)".to_owned(),
             gain: 2.0,
+            ..Diagnostic::default()
         }
     }
 
@@ -368,6 +410,7 @@ mod tests {
     fn carets_stand_under_the_cause() {
         let text = finding(
             &diagnostic(2, 12, 24),
+            &[],
             Some("{\n  out[i] = in[i * 32];\n}\n"),
             Style::PLAIN,
         );
@@ -379,9 +422,26 @@ mod tests {
     }
 
     #[test]
+    fn repeats_are_listed_and_many_are_counted() {
+        let first = diagnostic(2, 12, 24);
+        let copies: Vec<Diagnostic> = (3..9).map(|line| diagnostic(line, 12, 24)).collect();
+        let also: Vec<&Diagnostic> = copies.iter().collect();
+        let text = finding(&first, &also, None, Style::PLAIN);
+        assert!(
+            text.ends_with(" also at k.cu:3, k.cu:4, k.cu:5, k.cu:6 and 2 more\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn tabs_and_letters_beyond_ascii_do_not_move_the_carets() {
         // `\t` is one byte and four columns, `ö` two bytes and one column.
-        let text = finding(&diagnostic(1, 6, 10), Some("\töx = a[i];"), Style::PLAIN);
+        let text = finding(
+            &diagnostic(1, 6, 10),
+            &[],
+            Some("\töx = a[i];"),
+            Style::PLAIN,
+        );
         let lines: Vec<&str> = text.lines().collect();
         let caret = lines[2].find('^').unwrap();
         let shown: Vec<char> = lines[1].chars().collect();
@@ -391,7 +451,12 @@ mod tests {
     #[test]
     fn places_outside_the_text_do_no_harm() {
         for (line, column, end) in [(9, 1, 2), (1, 99, 120), (1, 1, 1)] {
-            let text = finding(&diagnostic(line, column, end), Some("abc"), Style::PLAIN);
+            let text = finding(
+                &diagnostic(line, column, end),
+                &[],
+                Some("abc"),
+                Style::PLAIN,
+            );
             assert!(text.starts_with("k.cu:"));
         }
     }
@@ -402,6 +467,7 @@ mod tests {
         long.message = "word ".repeat(60).trim().to_owned();
         let text = finding(
             &long,
+            &[],
             None,
             Style {
                 colour: false,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult, Launch};
 
+use crate::check::details;
 use crate::figure::{
     bytes, counted, extents, losses, maybe, number, percent, speedup, time, words,
 };
@@ -580,6 +581,7 @@ fn findings(out: &mut String, document: &EstimateDocument, style: Style) {
         let title = format!("{}[{}]", finding.severity, finding.rule);
         style.push(&mut head, Paint::of_severity(finding.severity), &title);
         let _ = writeln!(out, "{} {}", head, printable(&finding.message));
+        details(out, finding, style);
     }
 }
 

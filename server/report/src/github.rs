@@ -24,7 +24,7 @@ pub fn annotations(diagnostics: &[Diagnostic]) -> String {
             diagnostic.end_line,
             diagnostic.end_column,
             property(&diagnostic.rule),
-            data(&diagnostic.message)
+            data(&diagnostic.whole())
         );
     }
     out
@@ -56,6 +56,7 @@ mod tests {
             end_column: 9,
             message: "50 % idle\nnext".to_owned(),
             gain: 1.0,
+            ..Diagnostic::default()
         }]);
         assert_eq!(
             text,

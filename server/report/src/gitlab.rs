@@ -5,7 +5,7 @@ use warplens_db::wire::Diagnostic;
 
 use crate::baseline::Texts;
 use crate::fingerprint::fingerprints;
-use crate::style::printable;
+use crate::style::printable_lines;
 
 /// The report. `texts` gives the text of a file by the name its findings carry.
 pub fn code_quality(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Value {
@@ -21,7 +21,7 @@ pub fn code_quality(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Value {
                 _ => "info",
             };
             json!({
-                "description": printable(&diagnostic.message),
+                "description": printable_lines(&diagnostic.whole()),
                 "check_name": diagnostic.rule,
                 "fingerprint": fingerprint,
                 "severity": severity,
@@ -51,6 +51,7 @@ mod tests {
             end_column: 9,
             message: "50 % idle".to_owned(),
             gain: 1.0,
+            ..Diagnostic::default()
         };
         let report = code_quality(&[finding(1), finding(2)], &|_| Some("x;\nx;\n"));
         assert_eq!(report[0]["severity"], "minor");

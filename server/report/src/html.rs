@@ -453,6 +453,7 @@ fn findings(out: &mut String, diagnostics: &[Diagnostic]) {
         ("line", Align::Right),
         ("", Align::Left),
         ("rule", Align::Left),
+        ("kernel", Align::Left),
         ("finding", Align::Left),
     ]);
     for finding in diagnostics {
@@ -460,7 +461,8 @@ fn findings(out: &mut String, diagnostics: &[Diagnostic]) {
             finding.line.to_string().into(),
             Cell::new(finding.severity, Paint::of_severity(finding.severity)),
             finding.rule.as_str().into(),
-            finding.message.as_str().into(),
+            finding.kernel.as_deref().unwrap_or_default().into(),
+            finding.whole().replace('\n', "; ").into(),
         ]);
     }
     let _ = write!(
@@ -562,6 +564,7 @@ mod tests {
             end_column: 2,
             message: hostile.to_owned(),
             gain: 1.0,
+            ..Diagnostic::default()
         });
         let page = plain(&document);
         well_formed(&page);

@@ -101,7 +101,7 @@ fn result(diagnostic: &Diagnostic, rules: &[Rule<'_>], source: Option<&str>) -> 
     let mut result = json!({
         "ruleId": diagnostic.rule,
         "level": level,
-        "message": {"text": diagnostic.message},
+        "message": {"text": diagnostic.whole()},
         "locations": [{"physicalLocation": {
             "artifactLocation": {"uri": uri(&diagnostic.file)},
             "region": {
@@ -189,6 +189,7 @@ mod tests {
             end_column: 9,
             message: "m".to_owned(),
             gain: 1.5,
+            ..Diagnostic::default()
         };
         let rules = [Rule {
             id: "mem/aos",
@@ -251,6 +252,7 @@ mod tests {
                 end_column: 2,
                 message: "m".to_owned(),
                 gain: 1.0,
+                ..Diagnostic::default()
             };
             let log = log(
                 &[diagnostic(line), diagnostic(line)],

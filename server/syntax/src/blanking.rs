@@ -84,10 +84,111 @@ pub(crate) fn join_launch_brackets(text: &mut String, language: Language) {
     }
 }
 
+/// Blanks the `typename` of an object that is made to be used at once, `typename T::Load(memory).Load(p, v)`, which the
+/// grammar reads as the beginning of a declaration.
+pub(crate) fn blank_typename_of_objects(text: &mut String, language: Language) {
+    const WORD: &str = "typename";
+    if language == Language::OpenCl {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let made_at_once = |at: &usize| {
+        let end = *at + WORD.len();
+        let before = at.checked_sub(1).map(|before| bytes[before]);
+        if before.is_some_and(lexer::continues_identifier)
+            || !bytes.get(end).is_some_and(u8::is_ascii_whitespace)
+        {
+            return false;
+        }
+        let rest = text[end..].trim_start();
+        let name =
+            rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == ':'));
+        let Some(open) = name.filter(|name| *name > 0 && rest[*name..].starts_with('(')) else {
+            return false;
+        };
+        let open = text.len() - rest.len() + open;
+        closing_parenthesis(bytes, open)
+            .is_some_and(|close| text[close..].trim_start().starts_with('.'))
+    };
+    let found: Vec<usize> = memmem::find_iter(bytes, WORD)
+        .filter(made_at_once)
+        .collect();
+    for at in found {
+        text.replace_range(at..at + WORD.len(), &" ".repeat(WORD.len()));
+    }
+}
+
+/// Blanks a macro of a header that was not read which stands alone before a loop, `CUTLASS_PRAGMA_UNROLL for (…)`: what it can
+/// be is a directive for that loop.
+pub(crate) fn blank_hints_of_loops(text: &mut String, language: Language) {
+    if language == Language::OpenCl {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    for at in memmem::find_iter(bytes, "UNROLL") {
+        let start = bytes[..at]
+            .iter()
+            .rposition(|byte| !lexer::continues_identifier(*byte))
+            .map_or(0, |before| before + 1);
+        let end = lexer::identifier_end(bytes, at);
+        let upper = bytes[start..end]
+            .iter()
+            .all(|byte| !byte.is_ascii_lowercase());
+        let before = text[..start].trim_end().as_bytes().last().copied();
+        let after = text[end..].trim_start();
+        let statement = matches!(before, Some(b';' | b'{' | b'}' | b')')) || before.is_none();
+        let of_loop = ["for", "while", "do"].iter().any(|word| {
+            let rest = after.strip_prefix(word);
+            rest.is_some_and(|rest| !rest.bytes().next().is_some_and(lexer::continues_identifier))
+        });
+        if upper && statement && of_loop {
+            found.push(start..end);
+        }
+    }
+    for range in found {
+        text.replace_range(range.clone(), &" ".repeat(range.len()));
+    }
+}
+
+/// Blanks `__restrict__` on references, `float3 &__restrict__ v`, which the grammar knows on pointers only, and a directive between
+/// `else` and its loop.
+pub(crate) fn blank_what_stands_between(text: &mut String, language: Language) {
+    if language == Language::OpenCl {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for at in memmem::find_iter(bytes, "__restrict") {
+        let end = lexer::identifier_end(bytes, at);
+        let before = bytes[..at].iter().rfind(|byte| !byte.is_ascii_whitespace());
+        if before == Some(&b'&') && matches!(&text[at..end], "__restrict" | "__restrict__") {
+            found.push(at..end);
+        }
+    }
+    for at in memmem::find_iter(bytes, "#pragma") {
+        let before = text[..at].trim_end();
+        let word = before.strip_suffix("else");
+        if word.is_some_and(|rest| !rest.bytes().last().is_some_and(lexer::continues_identifier)) {
+            let end =
+                memchr::memchr2(b'\n', b'\r', &bytes[at..]).map_or(text.len(), |end| at + end);
+            found.push(at..end);
+        }
+    }
+    let mut bytes = std::mem::take(text).into_bytes();
+    for range in found {
+        bytes[range].fill(b' ');
+    }
+    *text = String::from_utf8(bytes).unwrap_or_default();
+}
+
 /// Blanks `text`, the buffer's own, in place.
 pub(crate) fn blank(text: &mut String, language: Language) {
     blank_lambda_spaces(text, language);
     join_launch_brackets(text, language);
+    blank_typename_of_objects(text, language);
+    blank_hints_of_loops(text, language);
+    blank_what_stands_between(text, language);
     let table: &WordTable = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,
@@ -188,6 +289,28 @@ mod tests {
             let mut joined = text.to_owned();
             join_launch_brackets(&mut joined, Language::Cuda);
             assert_eq!(joined, expected);
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_used_at_once_and_a_hint_before_a_loop_are_blanked() {
+        for (text, expected) in [
+            (
+                "{ typename T::Load(s[0]).Load(p, v); typename T::X (f)(int); }",
+                "{          T::Load(s[0]).Load(p, v); typename T::X (f)(int); }",
+            ),
+            (
+                "{ MY_UNROLL\nfor (;;) {} NO_UNROLL for_each(x); UNROLLED = 1; }",
+                "{          \nfor (;;) {} NO_UNROLL for_each(x); UNROLLED = 1; }",
+            ),
+            (
+                "f(float3 &__restrict__ a) { if (x) y; else\n#pragma unroll\nfor (;;) {} }",
+                "f(float3 &             a) { if (x) y; else\n              \nfor (;;) {} }",
+            ),
+        ] {
+            let mut blanked = text.to_owned();
+            blank(&mut blanked, Language::Cuda);
+            assert_eq!(blanked, expected);
         }
     }
 

@@ -5,15 +5,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use rayon::prelude::*;
 use warplens_db::settings::{Settings, unknown_gpu};
 use warplens_db::wire::{Diagnostic, Stats};
-use warplens_db::{Engine, FileAnalysis, Overrides, PlacedFix, Project};
+use warplens_db::{DEFAULT_GPU, Document, Engine, FileAnalysis, Overrides, PlacedFix, Project};
 use warplens_machine::Profiles;
 
 use crate::config::{self, Config};
+use crate::launching::Launching;
 use crate::output::{self, Progress};
+use crate::selection::Selection;
 use crate::values::Preprocessing;
 use crate::{commands, input, position, profiles};
 
@@ -31,6 +33,10 @@ pub struct CheckRequest<'a> {
     pub texts: bool,
     /// Which of the files are looked at; all where that is not said.
     pub wanted: Option<&'a (dyn Fn(&Path) -> bool + Sync)>,
+    /// Which rules are looked for.
+    pub selection: &'a Selection,
+    /// Kernels, launch and arguments.
+    pub launching: &'a Launching,
 }
 
 /// The results of all files.
@@ -41,6 +47,7 @@ pub struct CheckRun<T> {
     outcomes: Vec<FileOutcome<T>>,
     configs: Configs,
     left_out: Vec<Diagnostic>,
+    launching: Launching,
 }
 
 /// The results of one file.
@@ -57,8 +64,13 @@ pub struct FileOutcome<T> {
 
 impl<T: Sync> CheckRun<T> {
     /// The edits that answer each of these findings, in their order: of the code actions at its place those of its rule,
-    /// whole and proved, that are predicted to make the kernel faster.
-    pub fn fixes(&self, diagnostics: &[Diagnostic]) -> Vec<Vec<PlacedFix>> {
+    /// whole and proved, that are predicted to make the kernel faster. `made` makes of each what the caller wants.
+    pub fn fixes<F: Clone + Send>(
+        &self,
+        diagnostics: &[Diagnostic],
+        made: &(dyn Fn(PlacedFix, &Document) -> F + Sync),
+    ) -> Vec<Vec<F>> {
+        let progress = Progress::new("proving fixes", self.files.len());
         let mut of_files: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, diagnostic) in diagnostics.iter().enumerate() {
             let file = diagnostic.file.as_str();
@@ -67,10 +79,12 @@ impl<T: Sync> CheckRun<T> {
         let of_file = |path: &PathBuf| {
             let indices = of_files.get(path.display().to_string().as_str())?;
             // As for findings: a defect of ours costs this file's edits, and no others.
-            let edits = || self.fixes_of(path, diagnostics, indices);
-            catch_unwind(AssertUnwindSafe(edits)).ok()
+            let edits = || self.fixes_of(path, diagnostics, indices, made);
+            let edits = catch_unwind(AssertUnwindSafe(edits)).ok();
+            progress.step();
+            edits
         };
-        let found: Vec<(usize, Vec<PlacedFix>)> = self.pool.install(|| {
+        let found: Vec<(usize, Vec<F>)> = self.pool.install(|| {
             let files = self.files.par_iter();
             files.filter_map(of_file).flatten().collect()
         });
@@ -81,17 +95,18 @@ impl<T: Sync> CheckRun<T> {
         fixes
     }
 
-    fn fixes_of(
+    fn fixes_of<F>(
         &self,
         path: &Path,
         diagnostics: &[Diagnostic],
         indices: &[usize],
-    ) -> Vec<(usize, Vec<PlacedFix>)> {
+        made: &dyn Fn(PlacedFix, &Document) -> F,
+    ) -> Vec<(usize, Vec<F>)> {
         let Ok(source) = input::read(path) else {
             return Vec::new();
         };
         let config = self.configs.of(path);
-        let overrides = Overrides::default();
+        let overrides = self.overrides();
         let of_one = |index: &usize| {
             let diagnostic = &diagnostics[*index];
             let start = position::offset(&source.text, diagnostic.line, diagnostic.column);
@@ -104,11 +119,81 @@ impl<T: Sync> CheckRun<T> {
                 start..end,
             );
             fixes.retain(|fix| fix.rule == diagnostic.rule && fix.complete && fix.gain >= GAINS);
-            (*index, fixes)
+            let fixes = fixes.into_iter().map(|fix| made(fix, &source.document));
+            (*index, fixes.collect())
         };
         indices.iter().map(of_one).collect()
     }
+
+    /// Each file with what becomes of its text when all is applied that may be without a person looking, over and over
+    /// until nothing is left, and the titles of what was applied. Files without a change are left out.
+    pub fn fixed(&self) -> Vec<FixedFile> {
+        let progress = Progress::new("applying fixes", self.files.len());
+        let of_file = |path: &PathBuf| {
+            let fixed = catch_unwind(AssertUnwindSafe(|| self.fixed_file(path)));
+            progress.step();
+            fixed.ok().flatten()
+        };
+        self.pool
+            .install(|| self.files.par_iter().filter_map(of_file).collect())
+    }
+
+    fn fixed_file(&self, path: &Path) -> Option<FixedFile> {
+        let source = input::read(path).ok()?;
+        let config = self.configs.of(path);
+        let mut document = source.document;
+        let mut text = source.text.clone();
+        let mut applied = Vec::new();
+        for _ in 0..ROUNDS {
+            let fixes = self.engine.safe_fixes(
+                &document,
+                path,
+                &config.settings,
+                &self.overrides(),
+                &self.launching.kernel,
+            );
+            if fixes.is_empty() {
+                break;
+            }
+            let mut edits: Vec<_> = fixes.iter().flat_map(|fix| &fix.edits).collect();
+            edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
+            for (range, new) in edits {
+                text.replace_range(range.clone(), new);
+            }
+            applied.extend(fixes.into_iter().map(|fix| fix.title));
+            document = Document::new(&text, document.language());
+        }
+        (text != source.text).then(|| FixedFile {
+            path: path.to_owned(),
+            before: source.text,
+            after: text,
+            applied,
+        })
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            argument: self.launching.values(),
+            ..Overrides::default()
+        }
+    }
 }
+
+/// A file as it is and as it becomes.
+#[derive(Debug)]
+pub struct FixedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// Its text.
+    pub before: String,
+    /// The text with all edits made.
+    pub after: String,
+    /// The titles of the edits.
+    pub applied: Vec<String>,
+}
+
+/// Times that a file is looked at again for what its edits uncover.
+const ROUNDS: usize = 8;
 
 /// The least gain that an action's title states as one.
 const GAINS: f64 = 1.01;
@@ -127,11 +212,18 @@ pub fn check<T: Send>(
     }
     let mut files = input::files(asked.paths);
     let configs = Configs::of_files(&files, &profiles, asked);
+    for settings in configs.settings() {
+        let id = settings.gpu.as_deref().unwrap_or(DEFAULT_GPU);
+        if let Some(profile) = profiles.get(id) {
+            let refused = asked.launching.refuse_block(&profile);
+            refused.map_err(|line| anyhow!(line))?;
+        }
+    }
     let engine = Engine::for_many_files(profiles, project);
     if let Some(wanted) = asked.wanted {
         files.retain(|file| wanted(file));
     }
-    let progress = Progress::new(files.len());
+    let progress = Progress::new("checking", files.len());
     let pool = rayon::ThreadPoolBuilder::new()
         .stack_size(commands::STACK)
         .build()?;
@@ -150,6 +242,7 @@ pub fn check<T: Send>(
         outcomes,
         configs,
         left_out,
+        launching: asked.launching.clone(),
     })
 }
 
@@ -178,10 +271,20 @@ fn one<T>(
     };
     // A defect of ours in one file must not cost the answers about the others.
     let answer = catch_unwind(AssertUnwindSafe(|| {
-        engine.check(&source.document, path, settings, &Overrides::default())
+        let overrides = Overrides {
+            argument: asked.launching.values(),
+            ..Overrides::default()
+        };
+        engine.check(&source.document, path, settings, &overrides)
     }));
-    let (diagnostics, mut stats, analysis) =
+    let (mut diagnostics, mut stats, analysis) =
         answer.unwrap_or_else(|_| (vec![lost(path)], lost_stats(), None));
+    diagnostics.retain(|finding| {
+        let kernel = finding.kernel.as_deref();
+        kernel.map_or(asked.launching.kernel.is_empty(), |name| {
+            asked.launching.wants(name)
+        })
+    });
     stats.files = 1;
     if !asked.losses {
         stats.losses = Vec::new();
@@ -208,6 +311,9 @@ impl<T> CheckRun<T> {
         let mut all = self.left_out.clone();
         all.extend(self.configs.diagnostics());
         all.extend(self.of_files());
+        for finding in &mut all {
+            finding.help = warplens_advice::href(&finding.rule);
+        }
         all
     }
 
@@ -277,6 +383,7 @@ fn lost(path: &Path) -> Diagnostic {
             "an internal error stopped the analysis of this file; please report it with the file"
                 .to_owned(),
         gain: 1.0,
+        ..Diagnostic::default()
     }
 }
 
@@ -332,11 +439,17 @@ impl Configs {
                     config.settings.gpu = Some(gpu.to_owned());
                 }
                 asked.preprocessing.apply(&mut config.settings);
+                asked.selection.apply(&mut config.settings);
                 Arc::new(config)
             });
             configs.folders.insert(folder, Arc::clone(loaded));
         }
         configs
+    }
+
+    /// The settings of all files, those of files without a `warplens.toml` among them.
+    fn settings(&self) -> impl Iterator<Item = &Settings> {
+        self.files.values().map(|config| &config.settings)
     }
 
     fn of(&self, file: &Path) -> Arc<Config> {

@@ -60,6 +60,7 @@ pub fn load(file: &Path, profiles: &Profiles) -> Config {
         end_column: place[3],
         message,
         gain: 1.0,
+        ..Diagnostic::default()
     };
     let text = match read_regular(file, LARGEST).map(String::from_utf8) {
         Ok(Ok(text)) => text,

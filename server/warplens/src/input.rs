@@ -1,8 +1,12 @@
 //! Files: which ones to read, and reading them without trusting them.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
+use anyhow::Context;
+use clap::{Args, ValueEnum};
 use warplens_base::{DiskFiles, NotText, decode, read_regular};
 use warplens_db::wire::Diagnostic;
 use warplens_syntax::{Document, Language};
@@ -42,6 +46,7 @@ impl Unreadable {
             end_column: 2,
             message: self.message.clone(),
             gain: 1.0,
+            ..Diagnostic::default()
         }
     }
 
@@ -49,6 +54,70 @@ impl Unreadable {
     pub fn line(&self, path: &Path) -> String {
         format!("{}: {}", path.display(), self.message)
     }
+}
+
+/// What standard input gave, as the file that it is called.
+#[derive(Debug)]
+struct Piped {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+static PIPED: OnceLock<Piped> = OnceLock::new();
+
+/// `-` among the paths: what is piped in, and what it is called.
+#[derive(Debug, Clone, Default, Args)]
+pub struct StandardInput {
+    /// Language of standard input (`-`) [default: what --stdin-name says, else cuda]
+    #[arg(long, value_enum)]
+    language: Option<Named>,
+    /// What standard input (`-`) is called: headers, launches and settings are looked for as for a file of that name
+    #[arg(long, value_name = "FILE")]
+    stdin_name: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Named {
+    /// CUDA C++
+    Cuda,
+    /// OpenCL C
+    Opencl,
+    /// HIP
+    Hip,
+}
+
+impl StandardInput {
+    /// Reads standard input where a path is `-`, and puts its name there.
+    pub fn read(&self, paths: &mut [PathBuf]) -> anyhow::Result<()> {
+        let Some(path) = paths.iter_mut().find(|path| path.as_os_str() == "-") else {
+            return Ok(());
+        };
+        let extension = match self.language {
+            Some(Named::Opencl) => "cl",
+            Some(Named::Hip) => "hip",
+            Some(Named::Cuda) | None => "cu",
+        };
+        let name = self.stdin_name.clone();
+        let mut name = name.unwrap_or_else(|| PathBuf::from(format!("stdin.{extension}")));
+        if self.language.is_some()
+            && language(&name) != language(&Path::new("stdin").with_extension(extension))
+        {
+            name.set_extension(extension);
+        }
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .take(LARGEST)
+            .read_to_end(&mut bytes)
+            .context("cannot read standard input")?;
+        path.clone_from(&name);
+        let _ = PIPED.set(Piped { path: name, bytes });
+        Ok(())
+    }
+}
+
+/// True for what was piped in.
+pub fn is_piped(path: &Path) -> bool {
+    PIPED.get().is_some_and(|piped| piped.path == path)
 }
 
 /// The language that a file's extension says.
@@ -64,6 +133,9 @@ fn language(path: &Path) -> Option<Language> {
 
 /// Reads one file as it is.
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    if let Some(piped) = PIPED.get().filter(|piped| piped.path == path) {
+        return Ok(piped.bytes.clone());
+    }
     read_regular(path, LARGEST).map_err(|error| Unreadable::whole(reason(&error)))
 }
 

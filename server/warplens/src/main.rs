@@ -10,10 +10,12 @@ mod compiler;
 mod config;
 mod edited;
 mod input;
+mod launching;
 mod output;
 mod position;
 mod profiles;
 mod revision;
+mod selection;
 mod suggest;
 mod values;
 mod version;
@@ -42,13 +44,16 @@ struct Cli {
     /// When to colour the output (`NO_COLOR` is honoured)
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     color: Colour,
+    /// Write what would go to standard output to this file
+    #[arg(long, short, global = true, visible_alias = "out", value_name = "FILE")]
+    output: Option<std::path::PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Check(commands::check::Check),
+    Check(Box<commands::check::Check>),
     Diff(commands::diff::Diff),
     Estimate(Box<commands::estimate::Estimate>),
     Sweep(Box<commands::sweep::Sweep>),
@@ -70,6 +75,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    let mut file = cli.output;
+    // Its output is the profile, which it writes itself.
+    if !matches!(cli.command, Command::Calibrate(_))
+        && let Some(file) = file.take()
+    {
+        output::redirect(file);
+    }
     let result = match cli.command {
         Command::Check(check) => check.run(cli.color),
         Command::Diff(diff) => diff.run(cli.color),
@@ -78,7 +90,7 @@ fn main() -> ExitCode {
         Command::Program(program) => program.run(cli.color),
         Command::Report(report) => report.run(),
         Command::Gpus(gpus) => gpus.run(cli.color),
-        Command::Calibrate(calibrate) => calibrate.run(),
+        Command::Calibrate(calibrate) => calibrate.run(file),
         Command::Explain(explain) => explain.run(cli.color),
         Command::Lsp(lsp) => Ok(lsp.run()),
         Command::Replay(replay) => replay.run(cli.color),

@@ -1,6 +1,13 @@
 //! Standard output and error: colour, width, closed pipes, panics.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
 
 use clap::ValueEnum;
 use warplens_report::Style;
@@ -16,9 +23,58 @@ pub enum Colour {
     Never,
 }
 
+/// The file of `--output`, open once something was written.
+static REDIRECTED: OnceLock<(PathBuf, Mutex<Option<File>>)> = OnceLock::new();
+
+/// What would go to standard output goes to this file.
+pub fn redirect(file: PathBuf) {
+    let _ = REDIRECTED.set((file, Mutex::new(None)));
+}
+
+/// The file of `--output`.
+pub fn redirected() -> Option<&'static Path> {
+    REDIRECTED.get().map(|(file, _)| file.as_path())
+}
+
+/// What is written next takes the place of what was written to the file before.
+pub fn anew() {
+    if let Some((_, open)) = REDIRECTED.get() {
+        *open
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+    }
+}
+
+/// Standard output, or the file in its place.
+#[derive(Debug)]
+pub struct Out;
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some((file, open)) = REDIRECTED.get() else {
+            return io::stdout().lock().write(bytes);
+        };
+        let mut open = open
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        match &mut *open {
+            Some(open) => open.write(bytes),
+            none => none.insert(File::create(file)?).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // A file has no buffer of ours.
+        match REDIRECTED.get() {
+            Some(_) => Ok(()),
+            None => io::stdout().lock().flush(),
+        }
+    }
+}
+
 /// How to dress what goes to standard output.
 pub fn style(colour: Colour) -> Style {
-    let terminal = io::stdout().is_terminal();
+    let terminal = redirected().is_none() && io::stdout().is_terminal();
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let colour = match colour {
@@ -39,10 +95,12 @@ pub fn style(colour: Colour) -> Style {
 
 /// Writes to standard output. A reader that has gone away (`| head`) is not an error.
 pub fn emit(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match Out.write_all(text.as_bytes()).and_then(|()| Out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(anyhow::Error::new(error).context("cannot write to standard output"))
+            Err(error).with_context(|| match redirected() {
+                Some(file) => format!("cannot write {}", file.display()),
+                None => "cannot write to standard output".to_owned(),
+            })
         }
         _ => Ok(()),
     }
@@ -78,51 +136,90 @@ pub fn one_line_panics() {
     }));
 }
 
-/// A count of finished files on standard error, only on a terminal and only once it takes a while.
+/// A command that takes longer than this says on standard error what it does, where that is a terminal.
+const QUIET: Duration = Duration::from_millis(700);
+/// How often the line is written anew.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// What a command is doing, on standard error, only on a terminal and only once it takes a while: finished files, or the
+/// seconds that it has taken.
 #[derive(Debug)]
 pub struct Progress {
+    state: Arc<State>,
+    writer: Option<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct State {
+    what: String,
     total: usize,
-    done: std::sync::atomic::AtomicUsize,
-    started: std::time::Instant,
-    shown: std::sync::Mutex<Option<std::time::Instant>>,
-    terminal: bool,
+    done: AtomicUsize,
+    over: AtomicBool,
+    started: Instant,
+}
+
+impl State {
+    fn line(&self) -> String {
+        let seconds = self.started.elapsed().as_secs();
+        let done = self.done.load(Ordering::Relaxed);
+        match self.total {
+            0 | 1 => format!("{}: {seconds} s", self.what),
+            total => format!("{}: {done} of {total} files, {seconds} s", self.what),
+        }
+    }
 }
 
 impl Progress {
-    /// Nothing done yet of `total` files.
-    pub fn new(total: usize) -> Progress {
-        Progress {
+    /// Nothing done yet of `total` files; 0 where nothing is counted.
+    pub fn new(what: &str, total: usize) -> Progress {
+        let state = Arc::new(State {
+            what: what.to_owned(),
             total,
-            done: std::sync::atomic::AtomicUsize::new(0),
-            started: std::time::Instant::now(),
-            shown: std::sync::Mutex::new(None),
-            terminal: io::stderr().is_terminal(),
-        }
+            done: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+            started: Instant::now(),
+        });
+        let shared = Arc::clone(&state);
+        let writer = io::stderr()
+            .is_terminal()
+            .then(|| std::thread::spawn(move || shared.write()));
+        Progress { state, writer }
     }
 
     /// One more is done.
     pub fn step(&self) {
-        let done = self.done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-        if !self.terminal || self.started.elapsed().as_millis() < 700 {
-            return;
-        }
-        let Ok(mut shown) = self.shown.try_lock() else {
-            return;
-        };
-        if shown.is_none_or(|at| at.elapsed().as_millis() >= 100) {
-            *shown = Some(std::time::Instant::now());
-            let _ = write!(
-                io::stderr(),
-                "\r\x1b[Kchecked {done} of {} files",
-                self.total
-            );
-        }
+        self.state.done.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes the line away again.
-    pub fn finish(&self) {
-        if self.shown.lock().is_ok_and(|shown| shown.is_some()) {
+    pub fn finish(self) {}
+}
+
+impl State {
+    fn write(&self) {
+        let mut shown = false;
+        loop {
+            std::thread::park_timeout(if shown { AGAIN } else { QUIET });
+            if self.over.load(Ordering::Relaxed) {
+                break;
+            }
+            if self.started.elapsed() >= QUIET {
+                shown = true;
+                let _ = write!(io::stderr(), "\r\x1b[K{}", self.line());
+            }
+        }
+        if shown {
             let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.state.over.store(true, Ordering::Relaxed);
+        if let Some(writer) = self.writer.take() {
+            writer.thread().unpark();
+            let _ = writer.join();
         }
     }
 }

@@ -43,5 +43,6 @@ fn invalid(problem: ProfileError) -> Diagnostic {
         end_column: column.saturating_add(narrow(bytes)),
         message: format!("{key}{}; the profile is ignored", problem.problem),
         gain: 1.0,
+        ..Diagnostic::default()
     }
 }

@@ -47,6 +47,34 @@ pub fn extents(text: &str) -> Result<[u64; 3], String> {
     Ok(value)
 }
 
+/// Extents as an option takes them, without trailing ones.
+pub fn as_given(size: [u64; 3]) -> String {
+    match size {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("{x},{y}"),
+        [x, y, z] => format!("{x},{y},{z}"),
+    }
+}
+
+/// The block nearest to this one that has at most `most` threads: its longest side is halved until it fits.
+pub fn fitting(mut block: [u64; 3], most: u64) -> [u64; 3] {
+    let most = most.max(1);
+    while block
+        .iter()
+        .fold(1, |product: u64, side| product.saturating_mul(*side))
+        > most
+    {
+        let longest = block.iter_mut().max();
+        let Some(longest) = longest else { break };
+        *longest = match longest.next_power_of_two() {
+            // A power of two above it is the first step down.
+            up if up > *longest => up / 2,
+            _ => *longest / 2,
+        };
+    }
+    block
+}
+
 /// `NAME=VALUE` with a name.
 pub fn binding(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -192,6 +220,15 @@ mod tests {
         for wrong in ["", "0", "-1", "a", "1,2,3,4", "32,", "99999999999"] {
             assert!(extents(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_block_is_halved_until_it_fits() {
+        assert_eq!(fitting([2048, 1, 1], 1024), [1024, 1, 1]);
+        assert_eq!(fitting([2000, 1, 1], 1024), [1024, 1, 1]);
+        assert_eq!(fitting([64, 32, 1], 1024), [32, 32, 1]);
+        assert_eq!(fitting([u64::MAX, 3, 1], 1024), [256, 3, 1]);
+        assert_eq!(fitting([32, 8, 1], 1024), [32, 8, 1]);
     }
 
     #[test]

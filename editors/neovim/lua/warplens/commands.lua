@@ -358,7 +358,7 @@ local function help(bufnr, kernel)
       table.insert(entries, { text = action.title, speedup = action.speedup, edit = action.edit })
     end
     for _, factor in ipairs(answer.factors) do
-      local text = ('without %s: %.2fx faster (predicted)'):format(factor.factor:gsub('%-', ' '), factor.speedup)
+      local text = ('without %s: %.2fx faster'):format(factor.factor:gsub('%-', ' '), factor.speedup)
       table.insert(entries, { text = text, speedup = factor.speedup })
     end
     if #entries == 0 then

@@ -137,7 +137,7 @@ local function causes(out, kernel)
   table.insert(out, '### Without')
   table.insert(out, '')
   for _, what in ipairs(helps) do
-    table.insert(out, ('    %-18s %.2fx faster (predicted)'):format(what.factor:gsub('%-', ' '), what.speedup))
+    table.insert(out, ('    %-18s %.2fx faster'):format(what.factor:gsub('%-', ' '), what.speedup))
   end
   table.insert(out, '')
 end

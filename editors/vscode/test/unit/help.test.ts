@@ -22,7 +22,7 @@ test("actions and causes are one list, the largest gain first", () => {
       ["$(lightbulb) Remove the barrier", "remove"],
     ],
   );
-  assert.equal(found[1]?.description, "3.00x faster (predicted)");
+  assert.equal(found[1]?.description, "3.00x faster");
 });
 
 test("nothing helps", () => {

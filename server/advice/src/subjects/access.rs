@@ -52,6 +52,8 @@ pub(crate) struct Candidate {
     pub index: usize,
     /// The number: `32 sectors per request (ideal 4)`.
     pub number: String,
+    /// What to do.
+    pub cure: String,
     /// Why, in words.
     pub cause: String,
     /// A hint whatever it gains: a cache catches what it moves too much.
@@ -135,7 +137,7 @@ pub(crate) fn findings(
     }
     let accesses = &ctx.facts.accesses;
     let gains = Gains::new(ctx, &candidates, factor);
-    let mut groups: Vec<Vec<(Candidate, f64)>> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for candidate in candidates {
         let access = &accesses[candidate.index];
         let gain = gains.of(ctx, candidate.index);
@@ -151,35 +153,121 @@ pub(crate) fn findings(
             None => groups.push(vec![(candidate, gain)]),
         }
     }
-    groups
-        .into_iter()
-        .map(|group| finding(ctx, &group, factor))
-        .collect()
+    folded(ctx, groups, factor)
 }
 
-/// The finding of one group: told of its costliest access, the others beside it.
-fn finding(ctx: &Context<'_>, group: &[(Candidate, f64)], factor: Factor) -> Finding {
+/// Candidates of one line with what each gains.
+type Group = Vec<(Candidate, f64)>;
+
+/// Findings of groups: of those with one cause the costliest is told with what all gain together, the others are hints.
+fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut causes: Vec<(Cause, Vec<Group>)> = Vec::new();
+    for group in groups {
+        let cause = Cause::of(ctx, &group);
+        match causes.iter_mut().find(|(other, _)| *other == cause) {
+            Some((_, alike)) => alike.push(group),
+            None => causes.push((cause, vec![group])),
+        }
+    }
+    for (cause, alike) in causes {
+        let apart: Vec<f64> = alike.iter().map(|of| together(ctx, of, factor)).collect();
+        let leader = (1..apart.len()).fold(
+            0,
+            |best, at| {
+                if apart[at] > apart[best] { at } else { best }
+            },
+        );
+        // What is a hint by itself stays one.
+        let loud: Vec<usize> = (0..alike.len())
+            .filter(|at| *at == leader || !cause.quiet && apart[*at] >= wording::WORTH_KNOWING)
+            .collect();
+        let of_all = alike.iter().flatten().map(|(_, gain)| *gain);
+        let joint = if loud.len() > 1 {
+            saved_together(ctx, of_all, factor)
+        } else {
+            apart[leader]
+        };
+        for (at, group) in alike.iter().enumerate() {
+            let others: &[Group] = if at == leader && loud.len() > 1 {
+                &alike
+            } else {
+                &[]
+            };
+            let gain = if at == leader { joint } else { apart[at] };
+            let mut finding = finding(ctx, group, gain, others);
+            if at != leader {
+                finding.severity = Severity::Hint;
+            }
+            findings.push(finding);
+        }
+    }
+    findings
+}
+
+/// What candidates have in common that one change of the source would mend.
+#[derive(Debug, PartialEq, Eq)]
+struct Cause {
+    rule: &'static str,
+    /// The distance between neighbouring lanes, or the array where they have none or one of their own.
+    apart: Result<i64, String>,
+    quiet: bool,
+}
+
+impl Cause {
+    fn of(ctx: &Context<'_>, group: &Group) -> Cause {
+        let (candidate, _) = &group[0];
+        let access = &ctx.facts.accesses[candidate.index];
+        let stride = access.stride.as_ref().map(|stride| stride.bytes.abs());
+        Cause {
+            rule: candidate.rule,
+            apart: stride
+                .filter(|_| access.shared_array.is_none())
+                .ok_or_else(|| access.array.clone()),
+            quiet: candidate.quiet,
+        }
+    }
+}
+
+/// What removing several accesses' excess gains: times saved add up, and never to more than removing the whole factor saves.
+fn saved_together(
+    ctx: &Context<'_>,
+    gains: impl Iterator<Item = f64> + Clone,
+    factor: Factor,
+) -> f64 {
+    let most = gains.clone().fold(1.0, f64::max);
+    let saved: f64 = gains.map(|gain| 1.0 - gain.recip()).sum();
+    let bound = ctx.gain(Removal::Factor(factor)).max(most);
+    if saved < 1.0 {
+        (1.0 - saved).recip().min(bound)
+    } else {
+        bound
+    }
+}
+
+fn together(ctx: &Context<'_>, group: &Group, factor: Factor) -> f64 {
+    match group.as_slice() {
+        [(_, gain)] => *gain,
+        _ => saved_together(ctx, group.iter().map(|(_, gain)| *gain), factor),
+    }
+}
+
+/// The finding of one group: told of its costliest access, the others beside it; of `alike`, the groups of one cause, it says
+/// how many there are and where.
+fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Finding {
     let accesses = &ctx.facts.accesses;
     let worst = (1..group.len()).fold(
         0,
         |best, i| if group[i].1 > group[best].1 { i } else { best },
     );
-    let (candidate, worst_gain) = &group[worst];
+    let (candidate, _) = &group[worst];
     let access = &accesses[candidate.index];
-    let gain = if group.len() == 1 {
-        *worst_gain
+    let told: Vec<&(Candidate, f64)> = if alike.is_empty() {
+        group.iter().collect()
     } else {
-        // Times saved add up, and never to more than removing the whole factor saves.
-        let saved: f64 = group.iter().map(|(_, gain)| 1.0 - gain.recip()).sum();
-        let bound = ctx.gain(Removal::Factor(factor)).max(*worst_gain);
-        if saved < 1.0 {
-            (1.0 - saved).recip().min(bound)
-        } else {
-            bound
-        }
+        alike.iter().flatten().collect()
     };
-
-    let mut related: Vec<_> = group
+    let mut related: Vec<_> = told
         .iter()
         .map(|(other, _)| (accesses[other.index].site, other))
         .filter(|(site, _)| *site != access.site)
@@ -200,6 +288,8 @@ fn finding(ctx: &Context<'_>, group: &[(Candidate, f64)], factor: Factor) -> Fin
     let both = (same_place(Op::Load) && same_place(Op::Store)).then_some("read and written");
     let others = match related.len() {
         0 => None,
+        1 if !alike.is_empty() => Some("so is one more access".to_owned()),
+        n if !alike.is_empty() => Some(format!("so are {n} more accesses")),
         1 => Some(format!(
             "so is one more access to `{}` on this line",
             access.array
@@ -223,6 +313,11 @@ fn finding(ctx: &Context<'_>, group: &[(Candidate, f64)], factor: Factor) -> Fin
         severity,
         place: Place::Site(access.site),
         message: wording::sentence([
+            Some(format!(
+                "{} ({})",
+                candidate.cure,
+                candidate.number.replace(" (", ", ").replace(')', "")
+            )),
             Some(format!("{}: {cause}", candidate.number)),
             others,
             Some(wording::gain(gain)),

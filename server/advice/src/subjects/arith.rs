@@ -317,7 +317,11 @@ pub(crate) fn cheaper(
     };
     let gain = instead(executed.ctx, before, after);
     let says = format!(
-        "a warp executes {} (ideal {}): {}",
+        "use {} ({} instructions per warp, ideal {})\n\
+         a warp executes {} (ideal {}): {}",
+        does.split(" does").next().unwrap_or(does),
+        number(before.total()),
+        number(after.total()),
         counted(before.total(), "instruction", "instructions"),
         number(after.total()),
         says(&quote(executed.ctx, *first), does),

@@ -2,6 +2,17 @@
 
 use warplens_facts::facts::Node;
 
+/// True where the iterations of some loop are a guess: so is the time, then.
+pub(crate) fn guesses_iterations(flow: &[Node]) -> bool {
+    flow.iter().any(|node| match node {
+        Node::Loop { known, body, .. } => !known || guesses_iterations(body),
+        Node::Branch {
+            then, otherwise, ..
+        } => guesses_iterations(then) || guesses_iterations(otherwise),
+        _ => false,
+    })
+}
+
 /// Iterations of the innermost loop around an access; `None` where they are a guess.
 pub(crate) fn iterations(flow: &[Node], access: usize, around: f64) -> Option<f64> {
     flow.iter().find_map(|node| match node {

@@ -8,5 +8,6 @@ pub(crate) mod exchange;
 pub(crate) mod flow;
 pub(crate) mod host;
 pub(crate) mod launch;
+pub(crate) mod siblings;
 pub(crate) mod spills;
 pub(crate) mod subscripts;

@@ -65,7 +65,7 @@ impl Making<'_> {
         for finding in placed.analysis.findings.iter() {
             if finding.gain >= GAINS && best.as_ref().is_none_or(|(gain, ..)| finding.gain > *gain)
             {
-                best = Some((finding.gain, finding.message.clone(), Some(finding)));
+                best = Some((finding.gain, finding.headline().to_owned(), Some(finding)));
             }
         }
         if best.is_none() {

@@ -18,7 +18,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// What was said of the lines that another text begins and ends with alike. What lies between was edited: nobody
+    /// What was said of the lines that another text begins and ends with alike. What lies between was edited: no report
     /// knows which of its lines is which.
     pub fn within(&self, texts: Vec<u64>) -> Lines {
         let alike = |pair: &(&u64, &u64)| pair.0 == pair.1;

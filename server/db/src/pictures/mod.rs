@@ -1,4 +1,4 @@
-//! What the pictures of a report show beyond the JSON: each is plain data, for whoever draws it.
+//! What the pictures of a report show beyond the JSON: each is plain data, for whatever draws it.
 
 mod comparison;
 mod lanes;
@@ -63,7 +63,7 @@ pub struct KernelPictures {
 pub struct SourceLine {
     /// From 1.
     pub number: u32,
-    /// As it stands.
+    /// As it is.
     pub text: String,
     /// Its part of the kernel's cycles, 0 to 1; `None` for a line without any.
     pub share: Option<f64>,

@@ -1,4 +1,4 @@
-//! The roofs of a GPU and where a kernel stands under them (Williams, Waterman and Patterson, 2009).
+//! The roofs of a GPU and where a kernel is under them (Williams, Waterman and Patterson, 2009).
 //!
 //! Work is floating-point operations of the source, or, where a kernel has none, the warp instructions that it executes
 //! (after Ding and Williams, 2019). Bytes are what the requests to device memory move, before any cache.

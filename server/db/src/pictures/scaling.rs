@@ -6,7 +6,7 @@ use warplens_models::{ModelId, Question};
 
 use crate::KernelAnalysis;
 
-/// A curve: the launch unchanged, each SM running at most so many warps.
+/// A curve: the launch unchanged, each SM running at most that many warps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
     /// The model that was asked.

@@ -3,7 +3,7 @@
 //! In: a kernel in IR, where its launch comes from, a GPU, settings, what a compiler reported. Out: [`KernelAnalysis`], which joins the
 //! answers of [`facts`](super::facts), [`compiled_kernels`](super::compiled_kernels), [`model_inputs`](super::model_inputs),
 //! [`estimates`](super::estimates) and [`findings`](super::findings), each kept by its own content. What holds: it is known by a
-//! fingerprint that says nothing of where the kernel stands; a panic costs this kernel under this launch, is said once, and is not
+//! fingerprint that says nothing of where the kernel is; a panic costs this kernel under this launch, is said once, and is not
 //! remembered.
 
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use warplens_codegen::Options;
 use warplens_machine::Profile;
 use warplens_models::{ModelId, residence};
 
-use crate::compilers::CompilerWord;
+use crate::compilers::KernelWithTool;
 use crate::counting::Counting;
 use crate::estimates::Shown;
 use crate::launch::Given;
@@ -28,7 +28,7 @@ use crate::queries::kernels::failing;
 use crate::queries::model_inputs::Compilation;
 use crate::settings::Settings;
 use crate::sizes::Sizes;
-use crate::{Engine, KernelAnalysis, Overrides, compiled, said, suppress};
+use crate::{Engine, KernelAnalysis, Overrides, compiled, compiler_reports, suppress};
 
 /// One kernel and all that its analysis depends on.
 #[derive(Clone, Copy)]
@@ -42,7 +42,7 @@ pub(crate) struct AnalysisQuestion<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) overrides: &'a Overrides,
     /// What a compiler reported of it as it is.
-    pub(crate) word: Option<&'a CompilerWord>,
+    pub(crate) word: Option<&'a KernelWithTool>,
 }
 
 impl AnalysisQuestion<'_> {
@@ -96,7 +96,7 @@ impl Engine {
         let kernel = &lowered.kernel;
         // What was asked of a compiler for this command counts before what one reported of the file.
         let asked = overrides.said.get(&profile.architecture);
-        let asked = asked.and_then(|said| said::of_kernel(kernel, said));
+        let asked = asked.and_then(|said| compiler_reports::of_kernel(kernel, said));
         let report = asked.or(word.map(|word| &word.kernel));
         let predicted = contents.compiled_kernel(kernel, lowered.shape, options);
         let compilation =

@@ -26,7 +26,7 @@ pub(crate) fn first_of_several(
     let includes = |range: &Range<usize>| {
         source.get(range.clone()).is_some_and(|text| {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            // What stands in a header of the system is known either way.
+            // What is in a header of the system is known either way.
             lines.clone().all(|line| line.starts_with(['#', '/', '*']))
                 && text.contains("#include")
                 && lines.clone().any(|line| {
@@ -103,7 +103,7 @@ fn included(line: &str) -> Option<(&str, bool)> {
     Some((name, system))
 }
 
-/// True where a name stands as a word of its own on a line that is no directive.
+/// True where a name is as a word of its own on a line that is no directive.
 fn is_used(source: &str, name: &str) -> bool {
     let word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let bytes = source.as_bytes();

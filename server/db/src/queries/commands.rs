@@ -1,7 +1,7 @@
 //! Query family: the command that compiles a file.
 //!
 //! In: a path. Out: its command in the nearest `compile_commands.json`, or that of the file most like it. What holds: it is looked for
-//! again where it may have changed which files there are, as somebody says who knows ([`warplens_base::Files::look_again`]).
+//! again where it may have changed which files there are, as the caller says ([`warplens_base::Files::look_again`]).
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Query family: what models say of a kernel.
 //!
 //! In: a [`ModelInput`], what is left out of it and the warps that the user gives. Out: [`Estimates`], in which a model runs when
-//! somebody asks it. What holds: which model is shown first is no part of it.
+//! on request. What holds: which model is shown first is no part of it.
 
 use std::sync::Arc;
 

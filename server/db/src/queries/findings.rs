@@ -1,7 +1,7 @@
 //! Query family: what the rules find in a kernel.
 //!
-//! In: a [`ModelInput`] with what it was joined from, what the host does with the memory of the arguments, the rules that somebody
-//! hears. Out: findings, by the kernel's own numbers for places. What holds: what a rule tries (another launch, a changed kernel, a
+//! In: a [`ModelInput`] with what it was joined from, what the host does with the memory of the arguments, the rules that are
+//! enabled. Out: findings, by the kernel's own numbers for places. What holds: what a rule tries (another launch, a changed kernel, a
 //! cause removed) is tried when the rule asks, and once.
 
 use std::cell::{OnceCell, RefCell};
@@ -58,6 +58,7 @@ impl FindingsQuestion<'_> {
             &self.overrides.without,
             &self.overrides.warps_per_sm,
             &self.given.block_varies,
+            &self.given.rounded_up(),
             &memory.collect::<Vec<_>>(),
             &self.given.loop_key(),
         ])
@@ -186,6 +187,7 @@ impl FindingsQuestion<'_> {
                 gain
             })
         };
+        let rounded_up = self.given.rounded_up();
         let around = self.given.around.as_ref();
         let around = around.map(|(around, launches)| warplens_advice::AroundLaunch {
             turns: around,
@@ -199,8 +201,9 @@ impl FindingsQuestion<'_> {
             profile: &input.profile,
             occupancy: &input.occupancy,
             registers_known: self.compilation.registers_known(),
-            enabled: &|rule| suppress::heard(rule, self.settings),
+            enabled: &|rule| suppress::is_enabled(rule, self.settings),
             block_varies: self.given.block_varies,
+            rounded_up: &rounded_up,
             memory: &self.given.memory,
             around: around.as_ref(),
             cycles: &before,

@@ -135,7 +135,7 @@ impl Reader<'_> {
             first = Some(std::mem::replace(&mut done, again).trace);
         }
         let mut trace = std::mem::take(&mut done.trace);
-        // Whoever includes it depends on whether it was read before.
+        // What includes it depends on whether it was read before.
         if let Some(marker) = &marker {
             trace.look_up(marker);
         }

@@ -49,7 +49,7 @@ fn including(db: &dyn Db, of: File, opencl: bool, include_paths: Vec<String>) ->
     including.into()
 }
 
-/// The files that include a file, one the other, the outermost first: what it knows stands before all the others.
+/// The files that include a file, one the other, the outermost first: what it knows is before all the others.
 #[salsa::tracked(returns(clone))]
 fn chain(db: &dyn Db, of: File, opencl: bool, include_paths: Vec<String>) -> Arc<[PathBuf]> {
     let path = of.path(db);

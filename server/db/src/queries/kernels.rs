@@ -86,7 +86,7 @@ impl Engine {
     }
 }
 
-/// A hash of what the directives in these bytes of the source mean to a kernel there: what stands above decides that as well.
+/// A hash of what the directives in these bytes of the source mean to a kernel there: what is above decides that as well.
 fn directives_within(text: &Expanded, kernel: &Range<usize>) -> u64 {
     let mut hasher = FxHasher::default();
     for conditional in &text.undecided {

@@ -39,7 +39,7 @@ const MOST_OPEN_OF_PROGRAM: usize = 2;
 /// The launches of one kernel.
 #[derive(Debug)]
 pub(crate) struct KernelLaunches {
-    /// Different ones, and whether each stands in the kernel's own file.
+    /// Different ones, and whether each is in the kernel's own file.
     pub(crate) sites: Vec<(LaunchSite, bool)>,
     /// Those near the file, where they were looked for.
     pub(crate) near: Option<Arc<NearLaunches>>,

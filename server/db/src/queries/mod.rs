@@ -5,7 +5,7 @@
 //! | [`files`] `analyze` | a document, its path, settings | it is asked |
 //! | [`translation`] `translate` | the same | the document or a file that it read has changed |
 //! | [`includers`] `chain`, `including` | a path | a file near it includes something else |
-//! | [`commands`] `command` | a path | files appear or go, or somebody says that they may have |
+//! | [`commands`] `command` | a path | files appear or go, or the caller says that they may have |
 //! | [`before`], [`near`] | a path, names | words of files near it change |
 //! | [`expansion`] `expand` | a document under its compile command | its text or a header changed; item by item |
 //! | [`headers`] | a header under macros | its text or a macro that it looks at changed |
@@ -21,7 +21,7 @@
 //! | [`facts`] `facts` | a kernel in IR, its launch resolved, a GPU | one of them changed; not where a compiler reported |
 //! | [`model_inputs`] `model_input` | facts, what the machine executes | one of them changed |
 //! | [`estimates`] `estimates` | a model's input, what is left out | one of them changed; a model runs when it is asked |
-//! | [`findings`] `findings` | a model's input, the rules that are heard | one of them changed |
+//! | [`findings`] `findings` | a model's input, the rules that are enabled | one of them changed |
 //! | [`analyses`] `analysis` | a kernel in IR, a launch, a GPU | the IR changed; its place is no part of it; it joins the five before |
 //!
 //! Those of files and folders ([`near`], [`includers`], [`hosts`], [`launchers`]) are salsa's and known by what they read; those of

@@ -12,10 +12,10 @@ use warplens_machine::Profile;
 use warplens_models::{ModelInput, Resources};
 use warplens_toolchain::KernelReport;
 
+use crate::compiler_reports;
 use crate::contents::Contents;
 use crate::lowered::{Lowered, argument_bytes};
 use crate::memo::hash;
-use crate::said;
 
 /// A compiled kernel by who knows best: the user, a compiler's report, the prediction.
 pub(crate) struct Compilation<'a> {
@@ -40,7 +40,7 @@ impl<'a> Compilation<'a> {
         registers: Option<u32>,
     ) -> Compilation<'a> {
         let compiled = match report {
-            Some(report) => Arc::new(said::in_place_of(&predicted, report)),
+            Some(report) => Arc::new(compiler_reports::in_place_of(&predicted, report)),
             None => Arc::clone(&predicted),
         };
         Compilation {

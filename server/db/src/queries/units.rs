@@ -96,7 +96,7 @@ impl Contents {
         }
     }
 
-    /// The items of a header: the same whatever stands before it.
+    /// The items of a header: the same whatever is before it.
     pub(crate) fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
         self.outlines.get_or(header.hash, || outline(header))
     }

@@ -140,10 +140,11 @@ impl Engine {
                 settings,
                 overrides,
             );
-            given.block_varies = variants[..launches]
-                .iter()
-                .any(|(other, _)| other.range == site.range && other.block != site.block);
-            let said = self.words.of(
+            given.block_varies = site.block_varies
+                || variants[..launches]
+                    .iter()
+                    .any(|(other, _)| other.range == site.range && other.block != site.block);
+            let said = self.reports.of(
                 path,
                 &profile.architecture,
                 &lowered.kernel.name,
@@ -154,7 +155,7 @@ impl Engine {
                 .filter(|_| !overrides.estimated_only)
                 .map(|said| said.placed(document, item.line, &lowered.kernel.places));
             let word = said.as_ref().filter(|said| said.current);
-            let word = word.map(|said| &*said.word);
+            let word = word.map(|said| &*said.report);
             let analysis = self.analysis(&AnalysisQuestion {
                 lowered: &lowered,
                 given: &given,
@@ -277,11 +278,13 @@ fn place(
             call.map_or_else(|| around.range.clone(), |call| call.range.clone())
         }),
     };
+    let mut lines = finding.message.lines().map(str::to_owned);
     PlacedFinding {
         rule: finding.rule,
         severity: finding.severity,
         range,
-        message: finding.message.clone(),
+        message: lines.next().unwrap_or_default(),
+        details: lines.collect(),
         gain: finding.gain,
         related: finding
             .related
@@ -292,5 +295,6 @@ fn place(
             Place::Site(site) => kernel.callee(site),
             Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
         },
+        kernel: Some(kernel.analysis.facts.name.clone()),
     }
 }

@@ -136,7 +136,7 @@ fn a_gpu_with_one_kind_of_registers_has_no_sgprs() {
     let (amd, nvidia) = (kernel(text, "mi210"), kernel(text, "a100-sxm4-40gb"));
     assert!(amd.input.compiled.scalar_registers.is_some());
     assert_eq!(nvidia.input.compiled.scalar_registers, None);
-    // What nobody reads LLVM takes away.
+    // What is never read LLVM takes away.
     assert_eq!(amd.input.resources.static_shared_bytes, 0);
     assert_eq!(nvidia.input.resources.static_shared_bytes, 256);
 }

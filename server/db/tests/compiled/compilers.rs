@@ -1,4 +1,4 @@
-//! A compiler's word: in force for the text that was compiled, the last one for a text that was edited since.
+//! A compiler report: in force for the text that was compiled, the last one for a text that was edited since.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,8 +34,8 @@ fn said(name: &str, line: u32) -> KernelReport {
     }
 }
 
-fn heard(engine: &Engine, settings: &Settings) -> Option<usize> {
-    engine.hear(
+fn taken(engine: &Engine, settings: &Settings) -> Option<usize> {
+    engine.take_report(
         &Document::new(TWO, Language::Cuda),
         path(),
         settings,
@@ -83,7 +83,7 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
             .iter()
             .all(|kernel| kernel.compiler.is_none())
     );
-    assert_eq!(heard(&engine, &Settings::default()), Some(2));
+    assert_eq!(taken(&engine, &Settings::default()), Some(2));
     let after = resources(&engine, TWO, "a100-sxm4-40gb");
     for resources in &after {
         assert_eq!(resources.registers_source, "compiler");
@@ -115,7 +115,7 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
     assert_ne!(half.analysis.input.resources.registers_per_thread, 141);
     assert!(half.compiled_lines().is_empty());
     let stale = half.compiler.as_ref().expect("the last word");
-    assert!(!stale.current && stale.word.kernel.registers == 141);
+    assert!(!stale.current && stale.report.kernel.registers == 141);
 
     // Taken back: it is what was compiled.
     let back = analysed(&engine, TWO, &Overrides::default());
@@ -125,7 +125,7 @@ fn a_word_replaces_estimates_until_its_kernel_is_edited() {
 #[test]
 fn a_word_is_about_one_architecture() {
     let engine = Engine::new(Profiles::builtin());
-    heard(&engine, &Settings::default());
+    taken(&engine, &Settings::default());
     for (gpu, source) in [
         ("a100-pcie-40gb", "compiler"),
         ("v100-sxm2-16gb", "estimated"),
@@ -139,7 +139,7 @@ fn a_word_is_about_one_architecture() {
         gpu: Some("v100-sxm2-16gb".to_owned()),
         ..Settings::default()
     };
-    heard(&engine, &volta);
+    taken(&engine, &volta);
     for gpu in ["a100-sxm4-40gb", "v100-sxm2-16gb"] {
         let resources = resources(&engine, TWO, gpu);
         assert_eq!(resources[0].registers_source, "compiler", "{gpu}");
@@ -149,7 +149,7 @@ fn a_word_is_about_one_architecture() {
 #[test]
 fn the_user_goes_before_the_compiler_and_comparisons_do_without_it() {
     let engine = Engine::new(Profiles::builtin());
-    heard(&engine, &Settings::default());
+    taken(&engine, &Settings::default());
     let registers = |overrides: &Overrides| {
         let kernel = analysed(&engine, TWO, overrides).kernels.swap_remove(0);
         kernel.analysis.registers_source

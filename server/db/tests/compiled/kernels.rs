@@ -565,7 +565,7 @@ __global__ void k(float *o, int n) {{
     assert_eq!(kernel("bump(b, n); bump(a, n); bump(b, n);"), 3 * once);
 }
 
-/// What is written out beyond the instructions that nvcc puts in order at a time: what those behind read again of what those
+/// What is unrolled beyond the instructions that nvcc puts in order at a time: what those behind read again of what those
 /// before loaded lives until then, and where that is too much it goes through memory.
 #[test]
 fn what_two_windows_of_the_schedule_share_takes_registers_and_spills() {

@@ -62,7 +62,7 @@ fn costs(facts: &SourceFacts) -> Vec<String> {
     accesses.collect()
 }
 
-/// Accesses, barriers and what stands around them, in order.
+/// Accesses, barriers and what is around them, in order.
 fn order(nodes: &[Node]) -> String {
     let nodes = nodes.iter().map(|node| match node {
         Node::Compute { .. } => String::new(),

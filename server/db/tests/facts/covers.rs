@@ -1,4 +1,4 @@
-//! What a launch's own expression for its grid says of arguments that nobody gave.
+//! What a launch's own expression for its grid says of arguments that are not given.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -12,7 +12,7 @@ use warplens_db::{Cancel, Engine, Overrides, Project, wire};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
-/// So many sums at a time, in registers where there are enough.
+/// That many sums at a time, in registers where there are enough.
 fn sums(attribute: &str, count: u32) -> String {
     format!(
         "__global__ void {attribute} sums(const float *x, const float *y, float *o, int n) {{

@@ -1,5 +1,5 @@
 //! Structural conditions of Baghsorkhi et al. 2010 (section 3.1): a thread's number against a loop's counter. The
-//! weight of what stands under such a condition is what a replay of the threads gives, and expression (12).
+//! weight of what is under such a condition is what a replay of the threads gives, and expression (12).
 
 use std::path::Path;
 use std::sync::LazyLock;

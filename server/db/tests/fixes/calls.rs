@@ -92,7 +92,7 @@ fn what_cannot_be_put_in_place_or_is_said_elsewhere_is_left() {
 
 // ---- mem/async-copy ----------------------------------------------------------------------------
 
-/// A kernel that copies tile after tile: what stands before it, instead of the copy, and between it and the barrier.
+/// A kernel that copies tile after tile: what is before it, instead of the copy, and between it and the barrier.
 fn tiles(before: &str, copy: &str, between: &str) -> String {
     format!(
         "{before}\n\
@@ -165,7 +165,7 @@ fn a_copy_that_something_else_needs_stays() {
         ("tile[threadIdx.x] = i < n ? in[i] : 0.0f;", ""),
         // Subscripts that change something are written twice.
         ("int j = threadIdx.x; tile[j++] = in[i];", ""),
-        // Somebody has an order of his own.
+        // An order of one's own is kept.
         (COPY, "__pipeline_commit();"),
     ];
     for (copy, between) in refused {

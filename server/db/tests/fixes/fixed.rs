@@ -18,7 +18,7 @@ enum Number {
     Double,
 }
 
-/// What stands in an array, by how the kernel declares its parameter.
+/// What is in an array, by how the kernel declares its parameter.
 fn number(fixture: &Fixture, text: &str, parameter: &str) -> Number {
     let declared = text.split(['(', ',']).find(|part| {
         let name = part.split(')').next().unwrap_or(part).trim_end();

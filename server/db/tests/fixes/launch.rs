@@ -87,7 +87,7 @@ fn a_block_is_rounded_up_only_where_more_threads_do_no_harm() {
                 rounded("float x = data[i]; if (i < n) data[i] = 2.0f * x;", LAUNCH),
             ),
             (
-                "something stands behind the guard",
+                "something is behind the guard",
                 rounded("if (i < n) data[i] = 2.0f; data[0] = 1.0f;", LAUNCH),
             ),
             (
@@ -168,7 +168,7 @@ fn a_block_is_promised_only_where_every_launch_is_seen() {
                 "a macro names it",
                 format!("#define RUN(b) rotate<<<64, b>>>\n{}", rotating(HEAD, &one)),
             ),
-            ("nobody launches it", rotating(HEAD, "")),
+            ("no launch", rotating(HEAD, "")),
         ],
     );
 }

@@ -156,7 +156,7 @@ fn a_load_moves_before_a_loop_that_runs_and_only_there() {
     }
 }
 
-/// A walk down columns in square blocks; `extra` stands in the kernel.
+/// A walk down columns in square blocks; `extra` is in the kernel.
 fn walk(extra: &str, launch: &str) -> String {
     format!(
         "// warplens: block=(16,16) grid=(128,128) n=2048\n\

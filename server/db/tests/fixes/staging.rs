@@ -38,7 +38,7 @@ fn offered_on(
 const SQUARE: &str =
     "void run(float* a, float* b) { k<<<dim3(128, 128), dim3(32, 32)>>>(a, b, 4096, 4096); }";
 
-/// A transposition; `before` stands over it, `body` stores.
+/// A transposition; `before` is over it, `body` stores.
 fn turn(before: &str, body: &str, launch: &str) -> String {
     format!(
         "{before}\n\
@@ -299,7 +299,7 @@ fn a_stencil_is_staged_and_nothing_that_is_not_one() {
     }
 }
 
-/// A structure of two words; `before` stands over the kernel, `body` takes it.
+/// A structure of two words; `before` is over the kernel, `body` takes it.
 fn pair(definition: &str, body: &str, host: &str) -> String {
     format!(
         "{definition}\n\

@@ -52,12 +52,12 @@ fn a_barrier_goes_only_where_the_text_says_the_block_and_shows_the_barrier() {
     const RULE: &str = "sync/redundant-barrier";
     let said = "// warplens: block=(64) grid=(1024)";
     assert_eq!(offered(&own(said, "__syncthreads();", ""), RULE).len(), 1);
-    // Nobody says the block.
+    // The block is not given.
     refused(RULE, &own("", "__syncthreads();", ""));
     // Two launches may have two blocks.
     let twice = "void host(float* a) { own<<<9, 64>>>(a, a); own<<<9, dim3(32, 2)>>>(a, a); }\n";
     refused(RULE, &own("", "__syncthreads();", twice));
-    // A macro stands in between.
+    // A macro is in between.
     let hidden = format!("#define WAIT __syncthreads();\n{said}");
     refused(RULE, &own(&hidden, "WAIT", ""));
     // Without braces the next statement would take its place.
@@ -129,7 +129,7 @@ fn lanes_add_up_only_where_all_of_a_warp_are_there() {
     }
     // The last warp of a block is not whole.
     refused(RULE, &plain.replace("block=(64)", "block=(48)"));
-    // Nobody says the block.
+    // The block is not given.
     refused(
         RULE,
         &plain.replace("block=(64) grid=(1024)", "grid=(1024)"),

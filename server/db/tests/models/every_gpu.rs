@@ -11,7 +11,7 @@ use warplens_machine::{Profile, Profiles};
 use warplens_models::ModelId;
 use warplens_syntax::{Document, Language};
 
-/// Of so many files a GPU is asked about one, each GPU about others; optimised builds ask every GPU about every file.
+/// Of that many files a GPU is asked about one, each GPU about others; optimised builds ask every GPU about every file.
 const ONE_OF: usize = if cfg!(debug_assertions) { 3 } else { 1 };
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));

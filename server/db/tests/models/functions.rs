@@ -1,4 +1,4 @@
-//! Cycles as a function of a parameter that nobody gave: once it is given, the estimate is what the function says.
+//! Cycles as a function of a parameter that is not given: once it is given, the estimate is what the function says.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -11,7 +11,7 @@ use warplens_facts::facts::{OpClass, Space};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
-/// A line of the table and the kernel that stands for it.
+/// A line of the table and the kernel that represents it.
 struct Row {
     name: &'static str,
     file: &'static str,

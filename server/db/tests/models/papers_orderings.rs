@@ -142,13 +142,13 @@ fn wider_tiles_are_faster_and_no_tile_is_slowest() {
         .blocks([48, 48, 1], [16, 16, 1])
         .argument("n", 768)
         .cycles("wfg");
-    // Loops that are compiled alike, all written out or none.
+    // Loops that are compiled alike, all unrolled or none.
     for unrolled in ["TILE", "1"] {
         let mut times = vec![("matmul_global", global)];
         times.extend(tiles(unrolled));
         falls(&times);
     }
-    // With the narrowest alone written out, as the file has it, the others still fall and none is like no tile.
+    // With the narrowest alone unrolled, as the file has it, the others still fall and none is like no tile.
     let times = tiles("WIDTH == TILE ? TILE : 1");
     falls(&times[1..]);
     assert!(

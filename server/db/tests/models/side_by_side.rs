@@ -1,4 +1,4 @@
-//! Every model on our kernels: what holds of any estimate, whoever makes it.
+//! Every model on our kernels: what holds of any estimate, from any model.
 
 use std::path::{Path, PathBuf};
 

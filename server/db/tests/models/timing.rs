@@ -14,7 +14,7 @@ use warplens_syntax::{Document, Language};
 const ABT: &str = include_str!("../../../../tests/kernels/matmul_abt16.cu");
 const HOPPING: &str = include_str!("../../../../tests/kernels/hopping.cu");
 
-/// What the paper ran: so many warps of a kernel on an SM.
+/// What the paper ran: a number of warps of a kernel on an SM.
 struct Measured<'a> {
     text: &'a str,
     name: &'a str,
@@ -25,7 +25,7 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// Cycles in which so many warps run together on an SM. Those of one block the paper times by the GPU's clock, so the
+    /// Cycles in which that many warps run together on an SM. Those of one block the paper times by the GPU's clock, so the
     /// block is alone; those of two are the difference of launches on all SMs.
     fn wave(&self, warps: u32, without: &[Factor]) -> f64 {
         let settings = Settings {

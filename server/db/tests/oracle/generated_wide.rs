@@ -34,7 +34,7 @@ enum Stmt {
 
 const STEPS: u64 = 400_000;
 
-/// The functions that kernels call, and what stands before every body.
+/// The functions that kernels call, and what is before every body.
 const FUNCTIONS: &str = "\
 struct Pair { int a; unsigned b; long long c; short d; };
 __device__ int pick(int a, int b) {
@@ -157,7 +157,7 @@ impl Writer {
             Stmt::Form(form, which, parts, bodies) => {
                 let names = self.names.len();
                 let variable = self.variables[which % self.variables.len()].clone();
-                // The counter is in scope in the bodies and in what stands before them, but for where it starts.
+                // The counter is in scope in the bodies and in what is before them, but for where it starts.
                 let looping = form.contains('@');
                 let before: Vec<Expr> = parts.clone();
                 let counter = if looping {

@@ -227,7 +227,7 @@ impl Random {
     }
 }
 
-/// What somebody may type, or take away.
+/// What a user may type, or take away.
 const TYPED: [&str; 12] = [
     "x =",
     ";",

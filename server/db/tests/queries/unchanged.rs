@@ -179,7 +179,7 @@ fn a_comment_that_directs_counts() {
     assert_ne!(taken(&session), with);
     assert_eq!(session.computed_again("// often", "#pragma unroll"), ["k"]);
 
-    // A finding that moves away from its suppression is heard again.
+    // A finding that moves away from its suppression is shown again.
     let mut session = Session::of(
         "__global__ void k(float *c) {\n\
          \x20 // warplens: allow(mem) known\n\
@@ -244,7 +244,7 @@ fn a_comment_in_a_header_computes_nothing_again() {
     assert_eq!(lines(after), [2, 2]);
 }
 
-/// Where white space stands outside comments, literals and directives; and the comments that direct nothing.
+/// Where white space is outside comments, literals and directives; and the comments that direct nothing.
 fn gaps(text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
     let (mut spaces, mut comments) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -380,7 +380,7 @@ fn what_is_kept_is_what_a_fresh_analysis_says() {
                 .count();
             all += after.kernels.len();
             kept += again;
-            // What stands in a macro's argument may map to another stretch of the source.
+            // What is in a macro's argument may map to another stretch of the source.
             if together && !calls_macro(near, &text) {
                 assert_eq!(again, after.kernels.len(), "{said}");
             }

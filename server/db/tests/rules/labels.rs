@@ -70,7 +70,7 @@ fn find(
             continue;
         };
         let first = line(finding.range.start);
-        // What is said of a launch stands above its kernel.
+        // What is said of a launch is above its kernel.
         let kernel = kernels
             .iter()
             .filter(|kernel| *kernel.lines.end() >= first)
@@ -100,7 +100,7 @@ struct Score {
     positives: usize,
     right: usize,
     wrong: usize,
-    /// Findings where nobody can tell.
+    /// Findings that cannot be judged.
     open: usize,
     /// Positives that the rule, or another one of its family, finds.
     recalled: usize,
@@ -183,7 +183,7 @@ impl Measured {
         })
     }
 
-    /// Findings at which the label says no, and positives that nobody found.
+    /// Findings at which the label says no, and positives that were not found.
     fn mistakes(&self) -> String {
         let mut text = String::new();
         for rule in catalogue() {
@@ -211,7 +211,7 @@ fn percent(part: Option<f64>) -> String {
     part.map_or("–".to_owned(), |part| format!("{:.0} %", part * 100.0))
 }
 
-/// What was found by hand of code that nobody here wrote.
+/// What was found by hand of other people's code.
 const ELSEWHERE: &str = "\n\
     The kernels are ours and in the manner of what the rules were made for: the figures say that nothing broke, more than what\n\
     to expect of other code. For that `cargo lab judge DIR --sample N --seed N` (run by hand) samples findings about a folder and\n\
@@ -221,11 +221,18 @@ const ELSEWHERE: &str = "\n\
     cannot read. Both that were contradicted are branches that few warps come to: of those that do, as many split as is said, but\n\
     a run weighs them by all that the kernel executes. With `--recall` on Rodinia's CUDA kernels 33 of 92 ran: 13 of 15 lines with\n\
     uncoalesced accesses are found.\n\n\
+    `cargo lab judge --judged tests/judged DIR…` replays 212 findings about 16 public trees, each judged once by reading the\n\
+    kernel and its launch; `tests/judged` has repository, commit, place, verdict and reason. They were drawn by rule before\n\
+    findings were weighed by what is known of the values behind them, 80 of them afterwards. Of the 136 that are still above hints,\n\
+    the fact is right in 118, partly right in 12 and wrong in 6, and 96 are useful; four that are useful are hints now. The same\n\
+    person mended the rules and judged, so the figures are no blind test. Under 90 % there are `mem/column-walk`,\n\
+    `mem/uncoalesced`, `mem/no-restrict`, `smem/bank-conflict`,\n\
+    `launch/not-warp-multiple`, `launch/small-grid`, `launch/tiny-block` and `sync/redundant-barrier`.\n\n\
     What counts as open was settled after first runs, not before: findings at accesses that move between a fifth and a half more,\n\
     or half more by a shifted beginning alone, and banks that take between a twentieth and a quarter more, were wrong at first; so\n\
-    the 100 % stands for findings where a run leaves no doubt. Earlier samples contradicted what is no finding any more: a bank\n\
+    the 100 % represents findings where a run leaves no doubt. Earlier samples contradicted what is no finding any more: a bank\n\
     conflict where atomics wait for one word, a misaligned row of which every second lane is off.\n\n\
-    Of what is missed: all loops whose lanes go round different numbers of times, and nearly all rows that begin in the wrong place,\n\
+    Of what is missed: all loops whose lanes have different trip counts, and nearly all rows that begin in the wrong place,\n\
     are those of sparse matrices and walks whose lengths and beginnings are in memory: the source does not tell them.\n\
     Loads that go to one address in every iteration and are no finding are mostly moved out of the loop by the compiler, or another\n\
     rule's (`mem/no-restrict`). Branches that are missed are those of trees within a warp and of borders, where little is\n\

@@ -136,7 +136,7 @@ fn result(text: &str, rows: u64, contents: BTreeMap<String, Arc<[u8]>>) -> Kerne
 
 fn access<'a>(result: &'a KernelResult, text: &str) -> &'a Access {
     let found = result.accesses.iter().find(|access| access.text == text);
-    found.expect("stands in the kernel")
+    found.expect("is in the kernel")
 }
 
 fn assumption<'a>(result: &'a KernelResult, symbol: &str) -> Option<&'a str> {
@@ -220,7 +220,7 @@ fn a_large_launch_is_a_sample_and_says_so() {
         said.ends_with("of 200 blocks run on the given contents"),
         "{said}"
     );
-    // All blocks are alike: the sample stands for them.
+    // All blocks are alike: the sample represents them.
     assert_eq!(y.requests, Some(f64::from(rows / 32 * 2000)));
 }
 

@@ -432,3 +432,125 @@ fn a_bulk_copy_of_an_assumed_size_has_no_exact_figure() {
     assert!(copies.all(|access| !access.exact()));
     assert!(accesses.iter().any(|access| access.instruction.is_some()));
 }
+
+#[test]
+fn class_templates_that_are_arguments_of_templates_are_called() {
+    let file = analyse(
+        "template <class T> struct Add { __device__ T operator()(T a, T b) const { return a + b; } };\n\
+         template <class T, template <class> class Op> __device__ T named(T a, T b) { Op<T> op; return op(a, b); }\n\
+         template <template <typename> class Op, class T> __device__ T made(T a, T b) { return Op<T>()(a, b); }\n\
+         __global__ __launch_bounds__(256) void k(const float *a, float *o) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 o[i] = named<float, Add>(a[i], 2.f) + made<Add>(a[i], 3.f);\n\
+         }\n",
+    );
+    assert_eq!(instructions(&file, [Class::Fadd]), [3]);
+}
+
+/// Traits, a function that uses an object of a type that they declare, and a kernel on them.
+const TRAITS: &str = "\
+    template <int T_, int I_, class In> struct Traits {\n\
+    \x20 using input_t = In; static constexpr int kThreads = T_; static constexpr int kItems = I_;\n\
+    \x20 using BlockLoad = cub::BlockLoad<In, kThreads, kItems, cub::BLOCK_LOAD_WARP_TRANSPOSE>;\n\
+    \x20 static constexpr int kBytes = sizeof(typename BlockLoad::TempStorage);\n\
+    };\n\
+    template <class K> __device__ void load(typename K::input_t *p, typename K::input_t (&v)[K::kItems], char *s) {\n\
+    \x20 typename K::BlockLoad(reinterpret_cast<typename K::BlockLoad::TempStorage &>(*s)).Load(p, v);\n\
+    }\n\
+    template <class Traits> __global__ __launch_bounds__(Traits::kThreads) void k(typename Traits::input_t *p, float *o) {\n\
+    \x20 extern __shared__ char memory[];\n\
+    \x20 typename Traits::input_t v[Traits::kItems];\n\
+    \x20 load<Traits>(p + blockIdx.x * Traits::kThreads * Traits::kItems, v, memory);\n\
+    \x20 for (int i = 0; i < Traits::kItems; i++) o[threadIdx.x + i * Traits::kThreads] = float(p[threadIdx.x + i * Traits::kThreads]);\n\
+    }\n";
+
+#[test]
+fn traits_come_from_the_launch_and_their_open_types_are_assumed() {
+    let file = analyse(&format!(
+        "{TRAITS}template <int N, class In> void launch(In *p, float *o) {{ using T = Traits<64, N, In>; k<T><<<8, T::kThreads, T::kBytes>>>(p, o); }}\n\
+         template <class In> void run(In *p, float *o) {{ launch<4, In>(p, o); }}\n"
+    ));
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.launch.block, [64, 1, 1]);
+    let named = |name: &str| facts.accesses.iter().find(|access| access.array == name);
+    let load = named("p").expect("the load of the collective");
+    assert_eq!(load.bytes_per_lane, 4);
+    let assumed = &file.kernels[0].analysis.facts.assumptions;
+    assert!(format!("{assumed:?}").contains("In"), "{assumed:?}");
+}
+
+#[test]
+fn traits_of_which_nothing_says_the_argument_are_the_class_with_those_members() {
+    let file = analyse(TRAITS);
+    let args = &file.kernels[0].analysis.template_args;
+    assert!(args[0].1.starts_with("Traits<32, 32"), "{args:?}");
+}
+
+#[test]
+fn what_is_assumed_of_a_template_is_what_its_program_has_specialisations_for() {
+    let file = analyse(
+        "template <int B> struct Bytes {};\n\
+         template <> struct Bytes<16> { using Type = uint4; };\n\
+         template <> struct Bytes<2> { using Type = unsigned short; };\n\
+         template <class E, int N> struct Vec { using V = typename Bytes<N * sizeof(E)>::Type; union { V vec; E elt[N]; } data;\n\
+         \x20 __device__ void load(const void *b, size_t i) { data.vec = static_cast<const V *>(b)[i]; }\n\
+         \x20 __device__ void store(void *b, size_t i) { static_cast<V *>(b)[i] = data.vec; } };\n\
+         template <class T, int N> __global__ __launch_bounds__(256) void k(const T *p, T *o) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 Vec<T, N> v; v.load(p, i);\n\
+         \x20 for (int j = 0; j < N; j++) v.data.elt[j] = v.data.elt[j] + T(2.f);\n\
+         \x20 v.store(o, i);\n\
+         }\n",
+    );
+    let bytes: Vec<u32> = accesses(&file).iter().map(|(_, bytes, _)| *bytes).collect();
+    assert_eq!(bytes, [16, 16]);
+    assert_eq!(
+        instructions(&file, [Class::Ldg, Class::Fadd, Class::Stg]),
+        [1, 4, 1]
+    );
+    let copies = analyse(
+        "template <class T, int N> __device__ void copy(T *d, const T *s);\n\
+         template <> __device__ void copy<__half, 4>(__half *d, const __half *s) { *(float2 *)d = *(const float2 *)s; }\n\
+         template <class T> __global__ __launch_bounds__(256) void k(const T *p, T *o) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x; copy<T, 4>(o + i * 4, p + i * 4);\n\
+         }\n",
+    );
+    assert_eq!(copies.kernels[0].analysis.template_args[0].1, "half");
+}
+
+#[test]
+fn the_vectors_of_glm_are_known_without_its_headers() {
+    let file = analyse(
+        "#include <glm/glm.hpp>\n\
+         using vec3 = glm::vec<3, float>;\n\
+         __global__ __launch_bounds__(256) void k(const glm::vec4 *a, const vec3 *b, const float *m, float *o) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 glm::vec4 v = a[i];\n\
+         \x20 glm::mat3 M = glm::make_mat3(m);\n\
+         \x20 vec3 w = glm::transpose(M) * b[i];\n\
+         \x20 for (int j = 0; j < 3; j++) w[j] *= 2.f;\n\
+         \x20 o[i] = glm::dot(w, vec3(v)) + v.w;\n\
+         }\n",
+    );
+    // No vector is aligned beyond its element: four loads and three.
+    let loads = accesses(&file);
+    let of = |text: &str| loads.iter().filter(|(of, ..)| of == text).count();
+    assert_eq!((of("a[i]"), loads.len()), (4, 4 + 3 + 9 + 1), "{loads:?}");
+    assert!(loads.iter().all(|(_, bytes, _)| *bytes == 4), "{loads:?}");
+    // Nine products and a dot of three, two of each of which start a sum; three that double.
+    let [multiplied, fused] = instructions(&file, [Class::Fmul, Class::Ffma]);
+    assert_eq!(multiplied + fused, 9 + 3 + 3);
+}
+
+#[test]
+fn constants_of_traits_may_be_of_floating_point() {
+    let file = analyse(
+        "template <class T> struct Limit {};\n\
+         template <> struct Limit<float> { static constexpr float value = 1e-7f; };\n\
+         template <class T> __global__ __launch_bounds__(256) void k(T *o) { int i = threadIdx.x; o[i] = o[i] + Limit<T>::value; }\n",
+    );
+    assert_eq!(
+        instructions(&file, [Class::Ldg, Class::Fadd, Class::Stg]),
+        [1, 1, 1]
+    );
+}

@@ -262,7 +262,7 @@ fn a_header_that_leaves_out_what_is_being_read_reads_it_elsewhere() {
         ("outer.cu", &kernel("b.h")),
     ]);
     let sectors = |name: &str| costs(&folder.analyse(name))[0].1;
-    // b.h stands within a.h, which defines WIDE behind it; else a.h stands within b.h.
+    // b.h is within a.h, which defines WIDE behind it; else a.h is within b.h.
     for _ in 0..2 {
         assert_eq!(sectors("inner.cu"), Some(4.0));
         assert_eq!(sectors("outer.cu"), Some(32.0));
@@ -688,7 +688,7 @@ fn names_that_only_the_build_defines_are_assumed() {
     let strided = facts.accesses.last().expect("the last store");
     assert_eq!(
         strided.transactions_per_request, None,
-        "nobody knows the width"
+        "the width is not known"
     );
 }
 
@@ -707,7 +707,7 @@ fn what_may_be_half_typed_or_does_something_is_no_build_option() {
     assert_eq!(lost(&kernel("a[i] = wid;")), 1, "the beginning of `width`");
     assert_eq!(lost(&kernel("a[get_globa(0)] = 1;")), 1, "no such function");
     assert_eq!(lost(&kernel("a[i] = f(i);")), 0);
-    assert_eq!(lost(&kernel("store(i, 1);")), 1, "nobody takes its value");
+    assert_eq!(lost(&kernel("store(i, 1);")), 1, "its value is not used");
     assert_eq!(lost(&kernel("a[i] = f(a, i);")), 1, "it is given memory");
     let cuda = analyse("__global__ void k(float *a) { a[threadIdx.x] = combine(1, factor); }\n");
     assert!(!cuda.kernels[0].analysis.facts.not_understood.is_empty());
@@ -768,7 +768,7 @@ fn an_intrinsic_that_nobody_knows_is_arithmetic_and_said() {
             kernel.facts.assumptions
         );
     }
-    // What nobody declared and nobody can know stays a loss, and so does what is handed a pointer.
+    // What is not declared and cannot be known stays a loss, and so does what is handed a pointer.
     for call in ["mystery(in[0])", "__future_sum(in)"] {
         let text =
             format!("__global__ void k(unsigned *out, const unsigned *in) {{ out[0] = {call}; }}");

@@ -167,7 +167,7 @@ fn what_a_later_turn_changes_is_unknown_behind_the_loop() {
 
 #[test]
 fn what_only_a_run_loses_its_text_still_says() {
-    // The run does not come to the launch, whose block stands in its text.
+    // The run does not come to the launch, whose block is in its text.
     let text = program(
         "int main(int argc, char **argv) { float *d; if (argc > 1) scale<<<8, 64>>>(d, 512); }\n",
     );

@@ -266,7 +266,7 @@ fn a_number_with_a_fraction_is_seldom_just_the_one_that_is_written_there() {
     }
     assert!(taken("on || v == 123.0f", true) < 1e-5);
     assert!(taken("v != 123.0f", false) > 0.99);
-    // Flags, and whatever a switch that nobody set hides.
+    // Flags, and whatever a switch that is not set hides.
     for common in ["v == 0.0f", "v == 1.0f", "v == -1.0f", "v > 123.0f"] {
         assert!(taken(common, false) > 0.99, "{common}");
     }

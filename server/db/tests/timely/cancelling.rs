@@ -1,4 +1,4 @@
-//! How soon a model that simulates stops once nobody waits for its answer: each keystroke cancels the one before.
+//! How soon a model that simulates stops once its answer is no longer wanted: each keystroke cancels the one before.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -4,6 +4,8 @@
 //! specialisation of a template that the kernel asks with the parameter, a function or a functor of the right
 //! shape. Otherwise a type is `int` where the kernel uses its values as only integers can be, else `float`, and a number 32.
 
+use std::sync::Arc;
+
 use warplens_syntax::{Field, Kind, Node};
 
 use super::forms::{Parameter, innermost};
@@ -12,16 +14,19 @@ use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::outline::function_declarator;
 use crate::types::class_of;
+use warplens_ir::AddressSpace;
 use warplens_ir::AssumptionKind;
 use warplens_ir::Bound;
 use warplens_ir::Type;
 
 /// The type that an unbound type parameter is taken for.
-const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
+pub(super) const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
 /// The type that one is taken for whose values the kernel uses as only integers can be.
-const ASSUMED_INTEGER: (&str, Type) = ("int", Type::INT);
+pub(super) const ASSUMED_INTEGER: (&str, Type) = ("int", Type::INT);
 /// The number that an unbound number is taken for.
-const ASSUMED_NUMBER: i64 = 32;
+pub(super) const ASSUMED_NUMBER: i64 = 32;
+/// The number that one is taken for whose name says that it is a logarithm: of the same number.
+const ASSUMED_LOGARITHM: i64 = 5;
 /// A type of which only that it is called is known.
 const ANY_FUNCTOR: &str = "any functor";
 
@@ -33,6 +38,7 @@ impl Lowering<'_> {
         template: Node,
         kernel: Node,
         source: Source,
+        given: &[(String, String)],
     ) -> Bound {
         let declared = template
             .field(Field::Parameters)
@@ -44,8 +50,12 @@ impl Lowering<'_> {
             });
         let found = if parameter.is_type {
             self.functor(parameter, kernel, source)
+                .or_else(|| self.class_with_members(parameter, kernel, source, given))
         } else {
-            declared.and_then(|declared| self.function_like(declared, source))
+            declared.and_then(|declared| {
+                self.function_like(declared, source)
+                    .or_else(|| any_function(declared))
+            })
         };
         let found = found.or_else(|| self.specialised(parameter, kernel, source));
         if let Some((spelled, bound)) = found {
@@ -53,6 +63,11 @@ impl Lowering<'_> {
             return bound;
         }
         if parameter.is_type {
+            if points(&parameter.name, kernel, source) {
+                self.assume(&parameter.name, "float *", AssumptionKind::Template);
+                let pointer = Type::Pointer(Arc::new(ASSUMED_TYPE.1), AddressSpace::Global);
+                return Bound::Type(pointer);
+            }
             let (name, ty) = if shows_integer(&parameter.name, kernel, source) {
                 ASSUMED_INTEGER
             } else {
@@ -62,7 +77,13 @@ impl Lowering<'_> {
             return Bound::Type(ty);
         }
         let flag = declared.is_some_and(|param| text_of(param, source).starts_with("bool"));
-        let value = if flag { 1 } else { ASSUMED_NUMBER };
+        let value = if flag {
+            1
+        } else if parameter.name.to_lowercase().contains("log2") {
+            ASSUMED_LOGARITHM
+        } else {
+            ASSUMED_NUMBER
+        };
         let spelled = value.to_string();
         self.assume(&parameter.name, &spelled, AssumptionKind::Template);
         Bound::Value(value)
@@ -167,18 +188,7 @@ impl Lowering<'_> {
         source: Source,
     ) -> Option<(String, Bound)> {
         let body = kernel.field(Field::Body)?;
-        let list = function_declarator(kernel)?.field(Field::Parameters)?;
-        let objects: Vec<&str> = parts(list)
-            .into_iter()
-            .filter(|param| {
-                param
-                    .field(Field::Type)
-                    .is_some_and(|ty| text_of(ty, source) == parameter.name)
-            })
-            .filter_map(|param| param.field(Field::Declarator))
-            .filter(|declarator| declarator.kind() != Kind::PointerDeclarator)
-            .map(|declarator| text_of(innermost(declarator), source))
-            .collect();
+        let objects = objects_of(&parameter.name, kernel, source);
         let count = called_with(body, source, |callee| {
             objects.contains(&callee)
                 || callee
@@ -322,19 +332,24 @@ impl Lowering<'_> {
         arguments: &[warplens_ir::Expr],
         site: warplens_ir::Site,
     ) -> Option<warplens_ir::Expr> {
-        let plain = |argument: &warplens_ir::Expr| {
+        let plain = |argument: &&warplens_ir::Expr| {
             matches!(
                 argument.ty,
                 Type::Int { .. } | Type::Float { .. } | Type::Vector(..)
             )
         };
-        if of != ANY_FUNCTOR || arguments.is_empty() || !arguments.iter().all(plain) {
+        // Parameters of the function, given as an object of their own: `f(x, {})`, `f(x, p)`.
+        let object = |argument: &warplens_ir::Expr| {
+            matches!(argument.ty, Type::Struct(_))
+                || matches!(&argument.kind, warplens_ir::ExprKind::List(parts) if parts.is_empty())
+        };
+        let all = |argument: &warplens_ir::Expr| plain(&argument) || object(argument);
+        if of != ANY_FUNCTOR || !arguments.iter().all(all) {
             return None;
         }
-        let ty = arguments
-            .iter()
-            .skip(1)
-            .fold(arguments[0].ty.clone(), |ty, next| ty.common(&next.ty));
+        let mut numbers = arguments.iter().filter(plain);
+        let first = numbers.next()?.ty.clone();
+        let ty = numbers.fold(first, |ty, next| ty.common(&next.ty));
         let class = if ty.is_int() {
             warplens_ir::MathClass::Int(1)
         } else {
@@ -351,13 +366,66 @@ impl Lowering<'_> {
     }
 }
 
+/// For a parameter that is a function which nothing of the right shape defines.
+fn any_function(declared: Node) -> Option<(String, Bound)> {
+    let of = declared.field(Field::Declarator)?;
+    (of.kind() == Kind::FunctionDeclarator).then(|| {
+        let said = "a function of its arguments, its cost not known".to_owned();
+        (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
+    })
+}
+
+/// True where the kernel subscripts or dereferences parameters of that type.
+fn points(parameter: &str, kernel: Node, source: Source) -> bool {
+    let Some(body) = kernel.field(Field::Body) else {
+        return false;
+    };
+    let objects = objects_of(parameter, kernel, source);
+    let mut open = vec![body];
+    while let Some(node) = open.pop() {
+        let pointer = match node.kind() {
+            Kind::SubscriptExpression => node.field(Field::Argument),
+            Kind::PointerExpression if text_of(node, source).starts_with('*') => {
+                node.field(Field::Argument)
+            }
+            _ => None,
+        };
+        if pointer.is_some_and(|pointer| objects.contains(&text_of(pointer, source))) {
+            return true;
+        }
+        open.extend(node.named_children());
+    }
+    false
+}
+
+/// The parameters of a kernel that are of that type by value.
+fn objects_of<'t>(parameter: &str, kernel: Node<'t>, source: Source<'t>) -> Vec<&'t str> {
+    let list = function_declarator(kernel).and_then(|of| of.field(Field::Parameters));
+    list.map(parts)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|param| {
+            let ty = param.field(Field::Type);
+            ty.is_some_and(|ty| text_of(ty, source) == parameter)
+        })
+        .filter_map(|param| param.field(Field::Declarator))
+        .filter(|declarator| {
+            !matches!(
+                declarator.kind(),
+                Kind::PointerDeclarator | Kind::ArrayDeclarator
+            )
+        })
+        .map(|declarator| text_of(innermost(declarator), source))
+        .collect()
+}
+
 /// Namespaces of libraries whose device functions on plain values are arithmetic.
 const LIBRARIES: [&str; 10] = [
     "std", "thrust", "cuda", "cub", "hipcub", "rocprim", "at", "c10", "torch", "sycl",
 ];
 
 /// A choice among several as it is listed.
-fn said(choice: &str) -> String {
+pub(super) fn said(choice: &str) -> String {
     format!("{choice} (the first that fits)")
 }
 

@@ -269,7 +269,11 @@ impl Lowering<'_> {
             }
             return self.cast(value, ty, site);
         }
-        let written = self.written(function, source);
+        let mut written = self.written(function, source);
+        if let Some(own) = self.of_glm(&written.full, &written.name) {
+            written.full.clone_from(&own);
+            written.name = own;
+        }
         // `UNUSED(a, b)` of a header that was not read: what it is given is used nowhere.
         if is_unused_marker(&written.name) && self.unit.functions(&written.name).is_empty() {
             return super::split::list(&Type::Void, Vec::new(), site);
@@ -304,6 +308,12 @@ impl Lowering<'_> {
             .map(|(_, bound)| bound.clone());
         if let Some(Bound::Template(function)) = &bound {
             let arguments = self.arguments(list, source);
+            // `Op<T>()` where `Op` is bound to a class template.
+            if !self.unit.templates(function).is_empty()
+                && let Some(ty) = self.instance(&function.clone(), &written.explicit)
+            {
+                return self.constructed(&ty, arguments, site);
+            }
             let function = if function.is_empty() {
                 match self.first_taking(&written.name, &arguments) {
                     Some(first) => first,
@@ -354,6 +364,14 @@ impl Lowering<'_> {
                         None => self.opaque(site, Reason::UnreadFunction, arguments),
                     };
                 }
+                // `typename Traits::BlockLoad(memory)`: a type that the class declares.
+                let own = Type::Struct(Arc::clone(&structure));
+                if written.explicit.is_empty()
+                    && let Some(ty) = self.type_of_class(&own, &written.name)
+                {
+                    let arguments = self.arguments(list, source);
+                    return self.constructed(&ty, arguments, site);
+                }
             }
         }
         let arguments = self.arguments(list, source);
@@ -402,6 +420,17 @@ impl Lowering<'_> {
             .unwrap_or_else(|arguments| self.unread_call(arguments, site))
     }
 
+    /// What `glm::name` is called in the text that stands for that library, where it declares it.
+    pub(super) fn of_glm(&self, full: &str, name: &str) -> Option<String> {
+        let scope = full.trim_start_matches(':').split_once("::")?.0;
+        let own = crate::glm::declared(name);
+        let known = scope == "glm"
+            && (self.unit.ty(&own).is_some()
+                || !self.unit.templates(&own).is_empty()
+                || !self.unit.functions(&own).is_empty());
+        known.then_some(own)
+    }
+
     fn unread_call(&mut self, arguments: Vec<Expr>, site: Site) -> Expr {
         self.opaque(site, Reason::UnreadFunction, arguments)
     }
@@ -438,10 +467,16 @@ impl Lowering<'_> {
                 this: None,
             })
             .collect();
-        let candidates = if candidates.is_empty() {
+        let of_glm = full.starts_with("glm::");
+        let friends = if candidates.is_empty() || of_glm {
             self.friends(name, &arguments)
         } else {
+            Vec::new()
+        };
+        let candidates = if friends.is_empty() {
             candidates
+        } else {
+            friends
         };
         let candidates = in_scope(full, candidates);
         // Beside a function of the toolkit one of the same name must be meant for these very types.

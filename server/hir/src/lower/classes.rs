@@ -26,12 +26,12 @@ pub(super) struct Method {
 }
 
 impl Lowering<'_> {
-    /// Lays out a structure that is defined here. `bound` names an instance of a template.
+    /// Lays out a structure that is defined here. `bound`: name, parameters and arguments of an instance of a template.
     pub(super) fn structure(
         &mut self,
         node: Node,
         source: Source,
-        bound: Option<(&str, &Bindings)>,
+        bound: Option<(&str, &Bindings, &[Bound])>,
     ) -> Option<Type> {
         let body = node.field(Field::Body)?;
         if self.depth > super::DEEPEST_CALLS {
@@ -42,7 +42,7 @@ impl Lowering<'_> {
             .field(Field::Name)
             .map(|name| text_of(name, source).to_owned())
             .unwrap_or_default();
-        let name = bound.map_or(plain.clone(), |(name, _)| name.to_owned());
+        let name = bound.map_or(plain.clone(), |(name, ..)| name.to_owned());
         let head = node.start_byte()..body.start_byte();
         let words: Vec<String> = source
             .parsed
@@ -119,8 +119,9 @@ impl Lowering<'_> {
             definition: Definition::new(source.parsed, node.byte_range(), source.header),
             bindings: bound.map_or_else(
                 || self.current().bindings.clone(),
-                |(_, bindings)| bindings.clone(),
+                |(_, bindings, _)| bindings.clone(),
             ),
+            arguments: bound.map_or_else(Vec::new, |(.., arguments)| arguments.to_vec()),
             bases,
             enclosing,
         })));
@@ -582,7 +583,7 @@ impl Lowering<'_> {
     }
 
     /// Notes that a member is being looked up; false where it already is.
-    fn look(&mut self, class: &Arc<Class>, name: &str) -> bool {
+    pub(super) fn look(&mut self, class: &Arc<Class>, name: &str) -> bool {
         let key = (class.definition.hash, name.to_owned());
         if self.looking.contains(&key) {
             return false;
@@ -592,7 +593,7 @@ impl Lowering<'_> {
     }
 
     /// Reads the members of a class in its own scope until one gives something.
-    fn in_class<T>(
+    pub(super) fn in_class<T>(
         &mut self,
         class: &Arc<Class>,
         mut read: impl FnMut(&mut Self, Node, Source) -> Option<T>,
@@ -647,7 +648,11 @@ pub(super) fn enclosed(text: &str) -> &str {
 }
 
 /// What a member is given where it is declared: `a = 1` of `static constexpr int a = 1, b = 2;`.
-fn default_value<'t>(member: Node<'t>, declarator: Node<'t>, source: Source) -> Option<Node<'t>> {
+pub(super) fn default_value<'t>(
+    member: Node<'t>,
+    declarator: Node<'t>,
+    source: Source,
+) -> Option<Node<'t>> {
     if let Some(value) = declarator.field(Field::Value) {
         return Some(value);
     }

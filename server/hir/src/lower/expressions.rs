@@ -430,9 +430,9 @@ impl Lowering<'_> {
                 return found;
             }
             if let Some(class) = self.this_class()
-                && let Some((value, ty)) = self.constant_of_class(&class, name)
+                && let Some(value) = self.value_of_class(&class, name, site)
             {
-                return make(ExprKind::Int(value), ty);
+                return value;
             }
         }
         if let Some(found) = self.file_scope_name(name, site) {
@@ -574,12 +574,8 @@ impl Lowering<'_> {
             && let Type::Struct(structure) = &ty
             && let Some(class) = class_of(structure)
         {
-            if let Some((value, ty)) = self.constant_of_class(&class, text) {
-                return Expr {
-                    kind: ExprKind::Int(value),
-                    ty,
-                    site,
-                };
+            if let Some(value) = self.value_of_class(&class, text, site) {
+                return value;
             }
             // `decltype(Class::field)`.
             if self.unevaluated > 0
@@ -593,13 +589,9 @@ impl Lowering<'_> {
                 && let Some(Type::Struct(structure)) =
                     self.type_of_class(&ty, text_of(inner, source))
                 && let Some(class) = class_of(&structure)
-                && let Some((value, ty)) = self.constant_of_class(&class, text_of(last, source))
+                && let Some(value) = self.value_of_class(&class, text_of(last, source), site)
             {
-                return Expr {
-                    kind: ExprKind::Int(value),
-                    ty,
-                    site,
-                };
+                return value;
             }
         }
         if let Some((kind, ty)) =
@@ -1006,13 +998,9 @@ impl Lowering<'_> {
         }
         if let Type::Struct(structure) = &base.ty
             && let Some(class) = class_of(structure)
-            && let Some((value, ty)) = self.constant_of_class(&class, &name)
+            && let Some(value) = self.value_of_class(&class, &name, site)
         {
-            return Expr {
-                kind: ExprKind::Int(value),
-                ty,
-                site,
-            };
+            return value;
         }
         if let Some(found) = self.library_member(&base, &name, site) {
             return found;

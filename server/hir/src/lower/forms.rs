@@ -15,7 +15,16 @@ pub(super) struct Parameter<'t> {
 }
 
 pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Parameter<'t>> {
-    let Some(list) = template.field(Field::Parameters) else {
+    parameters_of(template, Field::Parameters, source)
+}
+
+/// The parameters in the list that a field of a node is.
+pub(super) fn parameters_of<'t>(
+    template: Node<'t>,
+    field: Field,
+    source: Source<'t>,
+) -> Vec<Parameter<'t>> {
+    let Some(list) = template.field(field) else {
         return Vec::new();
     };
     parts(list)
@@ -23,11 +32,19 @@ pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Para
         .map(|param| {
             let kind = param.kind();
             let is_type = kind.is_type_parameter();
-            let name = param
+            // `template <class> class Op`: the name is that of the class within.
+            let named = match kind {
+                Kind::TemplateTemplateParameterDeclaration => parts(param)
+                    .into_iter()
+                    .rfind(|part| part.kind().is_type_parameter())
+                    .unwrap_or(param),
+                _ => param,
+            };
+            let name = named
                 .field(Field::Name)
-                .or_else(|| param.field(Field::Declarator).map(innermost))
+                .or_else(|| named.field(Field::Declarator).map(innermost))
                 .or_else(|| {
-                    parts(param).into_iter().rfind(|part| {
+                    parts(named).into_iter().rfind(|part| {
                         matches!(part.kind(), Kind::TypeIdentifier | Kind::Identifier)
                     })
                 })

@@ -389,9 +389,19 @@ impl Lowering<'_> {
         };
         let mut scopes = callable.scopes.clone();
         scopes.push(Scope::new());
+        let mut bindings = callable.bindings.clone();
+        // `[&]<size_t... I>(std::index_sequence<I...>) { … }`.
+        if lambda.field(Field::TemplateParameters).is_some() {
+            let own = super::forms::parameters_of(lambda, Field::TemplateParameters, source);
+            let mut deduced: Bindings = Vec::new();
+            for (param, argument) in params.iter().zip(arguments) {
+                self.deduce(*param, &decayed(&argument.ty), &own, source, &mut deduced);
+            }
+            bindings.extend(deduced);
+        }
         let frame = Frame {
             scopes,
-            bindings: callable.bindings.clone(),
+            bindings,
             this: None,
             result: Result::None,
             function: callee.definition.hash,
@@ -444,7 +454,10 @@ impl Lowering<'_> {
         let ty = match returned {
             Some(ty) => {
                 let base = self.base_type(ty, source);
+                let auto = matches!(&base, Type::Unknown(name) if name == "auto");
                 match function.field(Field::Declarator) {
+                    // `auto *f()`: the pointer that it returns.
+                    _ if auto => base,
                     Some(outer)
                         if outer.kind() == Kind::PointerDeclarator
                             || outer.kind() == Kind::OperatorCast

@@ -36,6 +36,9 @@ impl TemplateArguments {
     }
 }
 
+/// Variables, by name and place, that are read as another type.
+type Reinterpreted = FxHashSet<(String, Site)>;
+
 /// A kernel is read this often at most.
 const MOST_READINGS: u32 = 3;
 
@@ -46,6 +49,30 @@ pub fn lower(
     unit: &Unit,
     template: &TemplateArguments,
 ) -> Option<Kernel> {
+    let (kernel, expressions) = lower_with(parsed, item, unit, template)?;
+    let read = |given: &[(String, String)]| {
+        let given = given.to_vec();
+        let template = TemplateArguments {
+            given,
+            ..template.clone()
+        };
+        lower_with(parsed, item, unit, &template)
+    };
+    Some(super::trials::best(
+        kernel,
+        expressions,
+        &template.given,
+        read,
+    ))
+}
+
+/// Lowers it with these template arguments; how many expressions that took.
+fn lower_with(
+    parsed: &Arc<Expanded>,
+    item: &Item,
+    unit: &Unit,
+    template: &TemplateArguments,
+) -> Option<(Kernel, u32)> {
     let ItemKind::Kernel(name) = &item.kind else {
         return None;
     };
@@ -66,13 +93,13 @@ pub fn lower(
         lowering.base_line = item.line;
         lowering.whole.clone_from(&whole);
         lowering.bind_template(node, source, template);
-        let (kernel, reinterpreted) = lowering.kernel(node, source, name, item)?;
+        let (kernel, reinterpreted, expressions) = lowering.kernel(node, source, name, item)?;
         let known = whole.len();
         whole.extend(reinterpreted);
         if whole.len() == known {
-            return Some(kernel);
+            return Some((kernel, expressions));
         }
-        last = Some(kernel);
+        last = Some((kernel, expressions));
     }
     last
 }
@@ -117,7 +144,8 @@ impl Lowering<'_> {
                 break;
             }
             if let Some(Some(bound)) = given.explicit.get(position) {
-                bindings.push((parameter.name.clone(), bound.clone()));
+                let bound = self.with_assumed_arguments(bound, &given.given);
+                bindings.push((parameter.name.clone(), bound));
             }
         }
         if let Some(list) =
@@ -136,7 +164,7 @@ impl Lowering<'_> {
             }
             let bound = match self.default(parameter, &bindings, source) {
                 Some(bound) => bound,
-                None => self.assumed_bound(parameter, template, node, source),
+                None => self.assumed_bound(parameter, template, node, source, &given.given),
             };
             bindings.push((parameter.name.clone(), bound));
         }
@@ -183,7 +211,7 @@ impl Lowering<'_> {
         taken
     }
 
-    fn bound_text(&mut self, text: &str, is_type: bool) -> Option<Bound> {
+    pub(super) fn bound_text(&mut self, text: &str, is_type: bool) -> Option<Bound> {
         if is_type {
             return self.type_text(text).map(Bound::Type);
         }
@@ -239,14 +267,14 @@ impl Lowering<'_> {
         self.constant_node(value, source)
     }
 
-    /// The kernel, and the split variables that it reads as another type.
+    /// The kernel, the split variables that it reads as another type, and how many expressions it took.
     fn kernel(
         mut self,
         node: Node,
         source: Source,
         name: &str,
         item: &Item,
-    ) -> Option<(Kernel, FxHashSet<(String, Site)>)> {
+    ) -> Option<(Kernel, Reinterpreted, u32)> {
         let declarator = function_declarator(node)?;
         let name_node = declarator.field(Field::Declarator)?;
         let name_site = self.site(name_node, source);
@@ -329,7 +357,7 @@ impl Lowering<'_> {
         };
         let text = source.parsed.source.get(item.source.clone()).unwrap_or("");
         Places::number(&mut kernel, text, self.callees);
-        Some((kernel, reinterpreted))
+        Some((kernel, reinterpreted, self.expressions))
     }
 
     /// The first arguments of an attribute in a kernel's head that is none of the grammar's: `__launch_bounds__`.

@@ -312,6 +312,7 @@ pub(super) fn trait_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         "enable_if" if arguments.first() == Some(&Bound::Value(0)) => None,
         "enable_if" => Some(ty(1).unwrap_or(Type::Void)),
         "remove_reference" | "remove_cv" | "remove_const" | "decay" | "type_identity" => ty(0),
+        "iterator_traits" => ty(0)?.element().cloned(),
         "make_unsigned" | "make_signed" => match ty(0)? {
             Type::Int { bits, .. } => Some(Type::Int {
                 bits,

@@ -10,12 +10,14 @@
 //! parameter that nothing binds in `assumptions`.
 
 mod asm;
+mod assumed_classes;
 mod assumptions;
 mod blocks;
 mod build;
 mod bulk;
 mod calls;
 mod candidate;
+mod class_values;
 mod classes;
 mod constants;
 mod construct;
@@ -48,6 +50,7 @@ mod statements;
 mod switch;
 mod templates;
 mod traits;
+mod trials;
 mod types;
 pub(crate) mod typing;
 mod virtuals;

@@ -197,7 +197,7 @@ impl Lowering<'_> {
                 bindings.extend(outer.iter().cloned());
                 this
             });
-            self.laid_out(&definition, spelled, &bindings, this)
+            self.laid_out(&definition, spelled, &bindings, &all, this)
         });
         self.depth -= 1;
         found
@@ -322,6 +322,7 @@ impl Lowering<'_> {
         definition: &Definition,
         name: &str,
         bindings: &Bindings,
+        arguments: &[Bound],
         this: Option<Expr>,
     ) -> Option<Type> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
@@ -346,7 +347,7 @@ impl Lowering<'_> {
                 .field(Field::Type)
                 .map(|ty| self.base_type(ty, source))
         } else {
-            self.structure(inner, source, Some((name, bindings)))
+            self.structure(inner, source, Some((name, bindings, arguments)))
         };
         self.unevaluated -= 1;
         self.frames.pop();
@@ -476,6 +477,9 @@ impl Lowering<'_> {
                     .field(Field::Name)
                     .map_or("", |name| text_of(name, source));
                 let mut given = match &class_of(structure) {
+                    Some(class) if self.names_class(name, class) && !class.arguments.is_empty() => {
+                        class.arguments.clone()
+                    }
                     Some(class) if self.names_class(name, class) => class
                         .bindings
                         .iter()
@@ -539,12 +543,16 @@ impl Lowering<'_> {
 
     /// Types that the standard library computes: `conditional<c, A, B>::type`.
     pub(super) fn trait_type(&mut self, scope: Node, name: Node, source: Source) -> Option<Type> {
-        if text_of(name, source) != "type" || scope.kind() != Kind::TemplateType {
+        let member = text_of(name, source);
+        if !matches!(member, "type" | "value_type") || scope.kind() != Kind::TemplateType {
             return None;
         }
         let of = scope
             .field(Field::Name)
             .map_or("", |of| text_of(of, source));
+        if (member == "value_type") != of.ends_with("iterator_traits") {
+            return None;
+        }
         let arguments = self.template_arguments(scope.field(Field::Arguments)?, source);
         library::trait_type(of, &arguments)
     }

@@ -27,6 +27,11 @@ impl Lowering<'_> {
         let name = name.trim();
         let name = name.strip_prefix("const ").unwrap_or(name).trim();
         let last = name.rsplit("::").next().unwrap_or(name);
+        if let Some(own) = self.of_glm(name, last)
+            && let Some(ty) = self.unit.ty(&own)
+        {
+            return Some(ty.clone());
+        }
         if last == name {
             if let Some(Named::Type(ty)) = self.named(name) {
                 return Some(ty.clone());
@@ -161,12 +166,34 @@ impl Lowering<'_> {
             if let Some(operator) = library::cub_operator(text_of(node, source)) {
                 return operator;
             }
+            if text_of(scope, source) == "glm" {
+                return self.type_of_glm(name, source);
+            }
             return self.base_type(name, source);
         }
         match name {
             Some(name) => self.base_type(name, source),
             None => Type::Unknown(text_of(node, source).to_owned()),
         }
+    }
+
+    /// `glm::vec3`, `glm::vec<3, float>`.
+    fn type_of_glm(&mut self, name: Node, source: Source) -> Type {
+        let list = name.field(Field::Arguments);
+        let template = name.field(Field::Name).unwrap_or(name);
+        let own = crate::glm::declared(text_of(template, source));
+        let found = match list {
+            Some(list) => {
+                let mut arguments = self.template_arguments(list, source);
+                // `glm::vec<3, float, glm::highp>`.
+                arguments.retain(|argument| {
+                    !matches!(argument, Bound::Type(Type::Unknown(_)) | Bound::Template(_))
+                });
+                self.instance(&own, &arguments)
+            }
+            None => self.unit.ty(&own).cloned(),
+        };
+        found.unwrap_or_else(|| self.base_type(name, source))
     }
 
     pub(super) fn default_space(&self) -> AddressSpace {

@@ -104,7 +104,7 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
 
 /// `, 14 instructions (nvcc 12.4): FFMA 12 · LDG 2`, where a compiler made them.
 fn instructions(kernel: &PlacedKernel, line: &Line<'_>) -> Option<String> {
-    let tool = &kernel.compiler.as_ref()?.word.tool;
+    let tool = &kernel.compiler.as_ref()?.report.tool;
     let made = line.instructions.as_ref()?;
     let when = if made.current {
         ""

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warplens_db::{FileAnalysis, PlacedKernel, Spoken};
+use warplens_db::{FileAnalysis, PlacedKernel, PlacedReport};
 use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
 use warplens_models::ModelId;
 use warplens_report::check;
@@ -92,8 +92,8 @@ pub fn help(kernel: &PlacedKernel) -> Option<String> {
 
 /// `40 registers (nvcc)`: registers from a compiler report, marked where the text has changed since. Estimates are left out
 /// for want of room.
-fn registers(said: &Spoken, source: &str) -> Option<String> {
-    let word = &said.word;
+fn registers(said: &PlacedReport, source: &str) -> Option<String> {
+    let word = &said.report;
     // The name without the version.
     let tool = word.tool.split(' ').next().unwrap_or(&word.tool);
     match (said.current, source) {

@@ -23,7 +23,7 @@ use crate::output;
 /// Compiles micro-benchmarks of warplens' own with your compiler, runs them on the GPU for a few minutes, keeps their raw
 /// figures in a measurements file after each of them, and fits a profile to it: every figure says which benchmark it
 /// comes from, and what cannot be measured is that of the nearest built-in GPU, marked `estimated`. Run it while
-/// nothing else uses the GPU. Ctrl-C stops it; the same command goes on where it stopped. With --from a file that was
+/// nothing else uses the GPU. The profile goes to --output, by default ID.toml. Ctrl-C stops it; the same command goes on where it stopped. With --from a file that was
 /// measured anywhere is fitted, without a GPU or a compiler.
 #[derive(Debug, Args)]
 pub struct Calibrate {
@@ -33,9 +33,6 @@ pub struct Calibrate {
     /// Print what changed against a built-in profile, figure by figure
     #[arg(long, value_name = "ID", conflicts_with_all = ["dry_run", "sources"])]
     compare: Option<String>,
-    /// Where the profile goes [default: ID.toml]
-    #[arg(short, long, value_name = "PROFILE.toml")]
-    output: Option<PathBuf>,
     /// The profile's id: lower-case letters, digits, hyphens [default: from the GPU's name]
     #[arg(long, value_name = "ID", value_parser = id)]
     id: Option<String>,
@@ -100,7 +97,7 @@ fn id(text: &str) -> Result<String, String> {
 
 impl Calibrate {
     /// Runs it.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(self, output: Option<PathBuf>) -> anyhow::Result<ExitCode> {
         let profiles = Profiles::builtin();
         let other = match &self.compare {
             Some(id) => match profiles.get(id) {
@@ -112,7 +109,7 @@ impl Calibrate {
         if self.dry_run || self.sources.is_some() {
             return self.write_sources();
         }
-        if let Some(output) = &self.output {
+        if let Some(output) = &output {
             writable(output)?;
         }
         let measurements = match &self.from {
@@ -122,7 +119,7 @@ impl Calibrate {
                 None => return Ok(ExitCode::from(2)),
             },
         };
-        self.fit(&measurements, &profiles, other.as_deref())
+        self.fit(&measurements, &profiles, other.as_deref(), output)
     }
 
     fn write_sources(&self) -> anyhow::Result<ExitCode> {
@@ -194,6 +191,7 @@ impl Calibrate {
         measurements: &Measurements,
         profiles: &Profiles,
         other: Option<&Profile>,
+        output: Option<PathBuf>,
     ) -> anyhow::Result<ExitCode> {
         let nearest = profile::nearest(&measurements.device, profiles)
             .ok_or_else(|| anyhow!("there are no built-in profiles"))?;
@@ -202,8 +200,7 @@ impl Calibrate {
         let id = self.id.clone();
         let id = id.unwrap_or_else(|| profile::slug(&measurements.device.name));
         let (text, loaded) = profile::write(measurements, &mut fitted, &nearest, &id)?;
-        let file = self.output.clone();
-        let file = file.unwrap_or_else(|| PathBuf::from(format!("{id}.toml")));
+        let file = output.unwrap_or_else(|| PathBuf::from(format!("{id}.toml")));
         warplens_calibrate::replace(&file, &text)?;
         let mut page = summary(measurements, &fitted, &loaded, &nearest, &file);
         if let Some(other) = other {

@@ -1,5 +1,8 @@
 //! `warplens check`: findings for files and folders.
 
+mod fixing;
+mod watching;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,11 +14,13 @@ use warplens_db::wire::{CheckDocument, Diagnostic, Stats};
 use warplens_db::{FileAnalysis, Severity};
 use warplens_report::baseline::Baseline;
 use warplens_report::figure::counted;
-use warplens_report::{Paint, check as page, github, gitlab, sarif};
+use warplens_report::{Paint, check as page, github, gitlab, repeats, sarif};
 
 use crate::checked::{self, CheckRequest, CheckRun};
-use crate::input;
+use crate::input::{self, StandardInput};
+use crate::launching::{Launching, Names};
 use crate::output::{self, Colour};
+use crate::selection::Selection;
 use crate::values::Preprocessing;
 
 /// Findings for files and folders
@@ -26,9 +31,11 @@ use crate::values::Preprocessing;
 /// Exit status: 0 fine, 1 findings at or above --fail-on, 2 bad usage or nothing could be read.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Files and folders
-    #[arg(required = true, value_name = "PATH")]
+    /// Files and folders; "-" is standard input
+    #[arg(default_value = ".", value_name = "PATH")]
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    standard_input: StandardInput,
     /// How to print the findings
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
@@ -47,7 +54,24 @@ pub struct Check {
     /// Write the findings to this file, for --baseline
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     write_baseline: Option<PathBuf>,
-    /// Leave fixes out of SARIF; proving them takes time
+    /// Apply every edit that is proved to make a kernel faster, then check what is left; of standard input the edited
+    /// text is printed
+    #[arg(long, conflicts_with_all = ["baseline", "write_baseline"])]
+    fix: bool,
+    /// Print what --fix would change as a diff, and exit with status 1 where it would; nothing is written
+    #[arg(long, conflicts_with_all = ["fix", "baseline", "write_baseline"])]
+    diff: bool,
+    /// Check again whenever a file changes, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["diff", "write_baseline"])]
+    watch: bool,
+    /// Print only the N findings that gain most
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    launching: Launching,
+    /// Leave fixes out of JSON and SARIF; proving them takes time. --stats leaves them out, too
     #[arg(long)]
     no_fixes: bool,
     /// Add how much of the files the front end could analyse
@@ -102,28 +126,56 @@ impl Level {
     }
 }
 
+/// What is kept of a file.
+#[derive(Debug)]
+struct Kept {
+    names: Names,
+    analysis: Option<FileAnalysis>,
+}
+
 impl Check {
     /// Runs it.
-    pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
+    pub fn run(mut self, colour: Colour) -> anyhow::Result<ExitCode> {
+        self.standard_input.read(&mut self.paths)?;
+        if self.watch {
+            return watching::whenever_changed(&self.paths, || self.once(colour));
+        }
+        self.once(colour)
+    }
+
+    fn once(&self, colour: Colour) -> anyhow::Result<ExitCode> {
+        if self.diff || self.fix {
+            let checked = self.checked::<()>(&|_, _, _| None)?;
+            checked.any_read()?;
+            let fixed = fixing::Fixed::of(&checked);
+            if self.diff {
+                return fixed.show(output::style(colour));
+            }
+            if fixed.write()? {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
         let started = Instant::now();
         let human = self.format == Format::Human;
-        let checked = checked::check(
-            &CheckRequest {
-                paths: &self.paths,
-                gpu: self.gpu.as_deref(),
-                preprocessing: &self.preprocessing,
-                losses: self.losses || (self.stats && human),
-                texts: human
-                    || matches!(self.format, Format::Sarif | Format::Gitlab)
-                    || self.baseline.is_some()
-                    || self.write_baseline.is_some(),
-                wanted: None,
-            },
-            input::project(&self.paths),
-            // Only the table of kernels needs it.
-            &|_, _, analysis| human.then_some(analysis),
-        )?;
+        let named = self.launching.names_something();
+        let checked = self.checked(&|_, _, analysis| {
+            // Only the table of kernels needs the analysis.
+            (human || named).then(|| Kept {
+                names: Names::of(&analysis, &self.launching),
+                analysis: human.then_some(analysis),
+            })
+        })?;
         checked.any_read()?;
+        if named {
+            let mut names = Names::default();
+            for (_, outcome) in checked.files() {
+                if let Some(kept) = &outcome.kept {
+                    names.add(kept.names.clone());
+                }
+            }
+            let refused = names.refuse(&self.launching, &[], "the files have");
+            refused.map_err(|line| anyhow!(line))?;
+        }
         let mut diagnostics = checked.diagnostics();
         if let Some(file) = &self.write_baseline {
             return self.write(file, &checked, &diagnostics);
@@ -132,12 +184,22 @@ impl Check {
             Some(file) => self.known(file, &checked, &mut diagnostics)?,
             None => BaselineMatches::default(),
         };
+        // Errors first, then what gains most.
+        diagnostics.sort_by(|a, b| {
+            let error = |finding: &Diagnostic| finding.severity != Severity::Error.name();
+            error(a).cmp(&error(b)).then(b.gain.total_cmp(&a.gain))
+        });
         let mut stats = checked.stats();
         // The human format lists them by kernel.
         if !self.losses || self.format == Format::Human {
             stats.losses.clear();
         }
         stats.seconds = started.elapsed().as_secs_f64();
+        // What a machine annotates, it annotates at each place.
+        if matches!(self.format, Format::Human | Format::Json) {
+            let texts = checked.texts();
+            repeats::mark(&mut diagnostics, &|file| texts.get(file).copied());
+        }
         self.print(colour, &checked, &diagnostics, &stats, &known)?;
         let failed = diagnostics
             .iter()
@@ -145,10 +207,34 @@ impl Check {
         Ok(ExitCode::from(u8::from(failed)))
     }
 
+    fn checked<T: Send>(
+        &self,
+        keep: &(dyn Fn(&Path, &str, FileAnalysis) -> Option<T> + Sync),
+    ) -> anyhow::Result<CheckRun<T>> {
+        let human = self.format == Format::Human;
+        checked::check(
+            &CheckRequest {
+                paths: &self.paths,
+                gpu: self.gpu.as_deref(),
+                preprocessing: &self.preprocessing,
+                losses: self.losses || (self.stats && human),
+                texts: human
+                    || matches!(self.format, Format::Json | Format::Sarif | Format::Gitlab)
+                    || self.baseline.is_some()
+                    || self.write_baseline.is_some(),
+                wanted: None,
+                selection: &self.selection,
+                launching: &self.launching,
+            },
+            input::project(&self.paths),
+            keep,
+        )
+    }
+
     fn write(
         &self,
         file: &Path,
-        checked: &CheckRun<FileAnalysis>,
+        checked: &CheckRun<Kept>,
         diagnostics: &[Diagnostic],
     ) -> anyhow::Result<ExitCode> {
         let texts = checked.texts();
@@ -165,7 +251,7 @@ impl Check {
     fn known(
         &self,
         file: &Path,
-        checked: &CheckRun<FileAnalysis>,
+        checked: &CheckRun<Kept>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> anyhow::Result<BaselineMatches> {
         let text = input::text(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -184,18 +270,36 @@ impl Check {
     fn print(
         &self,
         colour: Colour,
-        checked: &CheckRun<FileAnalysis>,
+        checked: &CheckRun<Kept>,
         diagnostics: &[Diagnostic],
         stats: &Stats,
         known: &BaselineMatches,
     ) -> anyhow::Result<()> {
         let texts = checked.texts();
+        let all = diagnostics;
+        // What fails the run is always shown.
+        let show = self.show.min(self.fail_on);
+        let human = self.format == Format::Human;
+        let shown = |finding: &&Diagnostic| !human || show.reached_by(finding.severity);
+        let diagnostics: Vec<Diagnostic> = all.iter().filter(shown).cloned().collect();
+        let loud = diagnostics.len();
+        let most = self.top.unwrap_or(loud).min(loud);
+        let diagnostics = &diagnostics[..most];
         match self.format {
-            Format::Json => output::emit_json(&CheckDocument {
-                schema: "warplens.check/1",
-                diagnostics: diagnostics.to_vec(),
-                stats: self.stats.then(|| stats.clone()),
-            }),
+            Format::Json => {
+                let mut diagnostics = diagnostics.to_vec();
+                if !self.no_fixes && !self.stats {
+                    let fixes = checked.fixes(&diagnostics, &|fix, document| fix.to_wire(document));
+                    for (finding, fixes) in diagnostics.iter_mut().zip(fixes) {
+                        finding.fixes = Some(fixes);
+                    }
+                }
+                output::emit_json(&CheckDocument {
+                    schema: "warplens.check/1",
+                    diagnostics,
+                    stats: self.stats.then(|| stats.clone()),
+                })
+            }
             Format::Sarif => {
                 let rules: Vec<sarif::Rule<'_>> = warplens_advice::catalogue()
                     .iter()
@@ -209,7 +313,7 @@ impl Check {
                 let fixes = if self.no_fixes {
                     Vec::new()
                 } else {
-                    checked.fixes(diagnostics)
+                    checked.fixes(diagnostics, &|fix, _| fix)
                 };
                 output::emit_json(&sarif::log(
                     diagnostics,
@@ -230,15 +334,18 @@ impl Check {
                 // What fails the run is always shown.
                 let show = self.show.min(self.fail_on);
                 let shown = |diagnostic: &&Diagnostic| show.reached_by(diagnostic.severity);
-                for diagnostic in diagnostics.iter().filter(shown) {
+                let ranked = repeats::ranked(diagnostics);
+                for (diagnostic, also) in ranked.iter().filter(|(one, _)| shown(one)) {
                     let text = texts.get(&diagnostic.file).copied();
-                    out.push_str(&page::finding(diagnostic, text, style));
+                    out.push_str(&page::finding(diagnostic, also, text, style));
                     out.push('\n');
                 }
                 let mut table = page::KernelTable::default();
                 for (path, outcome) in checked.files() {
-                    if let Some(analysis) = &outcome.kept {
-                        table.add(&path.display().to_string(), analysis);
+                    let kept = outcome.kept.as_ref();
+                    if let Some(analysis) = kept.and_then(|kept| kept.analysis.as_ref()) {
+                        let wanted = |name: &str| self.launching.wants(name);
+                        table.add(&path.display().to_string(), analysis, &wanted);
                     }
                 }
                 if !table.is_empty() {
@@ -258,16 +365,18 @@ impl Check {
                     out.push_str(&page::stats(stats, style));
                     out.push('\n');
                 }
-                out.push_str(&page::summary(
-                    diagnostics,
-                    stats.files,
-                    stats.kernels,
-                    style,
-                ));
+                out.push_str(&page::summary(all, stats.files, stats.kernels, style));
                 if let Some(summary) = known.summary() {
                     style.push(&mut out, Paint::Quiet, &summary);
                 }
-                if !diagnostics.iter().all(|diagnostic| shown(&diagnostic)) {
+                if most < loud {
+                    let text = format!(
+                        "--top prints {most} of {}\n",
+                        counted(loud as u64, "finding")
+                    );
+                    style.push(&mut out, Paint::Quiet, &text);
+                }
+                if loud < all.len() {
                     style.push(
                         &mut out,
                         Paint::Quiet,

@@ -16,8 +16,10 @@ use warplens_report::baseline::line;
 use warplens_report::diff;
 
 use crate::checked::{self, CheckRequest, CheckRun};
+use crate::launching::Launching;
 use crate::output::{self, Colour};
 use crate::revision::Revision;
+use crate::selection::Selection;
 use crate::values::Preprocessing;
 use crate::{config, edited, input, profiles};
 
@@ -231,6 +233,8 @@ impl Diff {
             losses: false,
             texts: findings,
             wanted,
+            selection: &Selection::default(),
+            launching: &Launching::default(),
         };
         let checked = checked::check(&request, side.project(), &|path, text, analysis| {
             // Its name is known further down.

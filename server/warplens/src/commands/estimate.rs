@@ -10,17 +10,19 @@ use clap::{Args, ValueEnum};
 use warplens_base::read_regular;
 use warplens_db::settings::{Settings, unknown_gpu};
 use warplens_db::wire::EstimateDocument;
-use warplens_db::{Cancel, Engine, LaunchValues, Overrides};
+use warplens_db::{Cancel, DEFAULT_GPU, Engine, Overrides};
 use warplens_machine::Profiles;
 use warplens_models::Factor;
 use warplens_report::{estimate as page, graph};
 
 use crate::assembly::{self, Assembly};
-use crate::output::{self, Colour};
+use crate::input::StandardInput;
+use crate::launching::{Launching, Names};
+use crate::output::{self, Colour, Progress};
 use crate::values::{self, Clock, Models, Preprocessing};
 use crate::{compiler, config, input, profiles, suggest};
 
-/// The full prediction of the kernels in a file
+/// The full prediction of the kernels in files
 ///
 /// Where a value comes from, first that applies: the command line; a `// warplens:` directive above the
 /// kernel; `reqd_work_group_size`; a run of the program (`--run`, `[[run]]` of warplens.toml, a Makefile, CMake,
@@ -29,30 +31,17 @@ use crate::{compiler, config, input, profiles, suggest};
 /// on a size without a value is a formula of it.
 #[derive(Debug, Args)]
 pub struct Estimate {
-    /// Source file (.cu, .cuh, .cl, .hip; any other extension is read as CUDA), or compiled code (.ptx,
-    /// .sass, .cubin): its resources, occupancy and instructions
-    file: PathBuf,
-    /// Only kernels of that name (repeatable)
-    #[arg(long, value_name = "NAME")]
-    kernel: Vec<String>,
+    /// Source files (.cu, .cuh, .cl, .hip; any other extension is read as CUDA; "-": standard input), or compiled
+    /// code (.ptx, .sass, .cubin): its resources, occupancy and instructions
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    standard_input: StandardInput,
+    #[command(flatten)]
+    launching: Launching,
     /// Target GPU, a profile id (repeatable; `all`) [default: warplens.toml's, else a100-sxm4-40gb]
     #[arg(long, value_name = "ID")]
     gpu: Vec<String>,
-    /// Blocks of the launch
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents)]
-    grid: Option<[u64; 3]>,
-    /// Threads of a block
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents)]
-    block: Option<[u64; 3]>,
-    /// OpenCL's global size, in work-items
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents, conflicts_with = "grid")]
-    global: Option<[u64; 3]>,
-    /// OpenCL's local size, in work-items
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = values::extents, conflicts_with = "block")]
-    local: Option<[u64; 3]>,
-    /// Dynamic shared memory of a block
-    #[arg(long, value_name = "BYTES")]
-    dynamic_shared: Option<u64>,
     /// Registers of a thread, where you know them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     registers: Option<u32>,
@@ -66,9 +55,6 @@ pub struct Estimate {
     /// Bind a template parameter (repeatable)
     #[arg(short = 'T', value_name = "NAME=VALUE", value_parser = values::binding)]
     template: Vec<(String, String)>,
-    /// Value of a scalar kernel parameter (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = values::argument)]
-    arg: Vec<(String, Option<i64>)>,
     /// Which model answers
     #[arg(long, default_value = "auto", value_parser = values::models())]
     model: Models,
@@ -132,29 +118,19 @@ impl Estimate {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn document(self) -> anyhow::Result<EstimateDocument> {
-        let models = self.model.0.clone();
-        let (profiles, left_out) = profiles::of(std::slice::from_ref(&self.file));
-        let gpus = self.gpus(&profiles)?;
-        let mut config = config::of(&self.file, &profiles);
-        config.diagnostics.splice(0..0, left_out);
-        self.preprocessing.apply(&mut config.settings);
-        self.clock.apply(&mut config.settings);
-        if let [model] = models.as_slice() {
-            config.settings.model = Some(model.name().to_owned());
+    fn document(mut self) -> anyhow::Result<EstimateDocument> {
+        self.standard_input.read(&mut self.files)?;
+        if self.graph.is_some() && self.files.len() > 1 {
+            bail!(
+                "--graph draws one kernel, and {} files are given",
+                self.files.len()
+            );
         }
-        let mut overrides = Overrides {
-            argument: LaunchValues {
-                grid: self.grid,
-                block: self.block.or(self.local),
-                global: self.global,
-                dynamic_shared_bytes: self.dynamic_shared,
-                args: self
-                    .arg
-                    .iter()
-                    .filter_map(|(name, value)| value.map(|value| (name.clone(), value)))
-                    .collect(),
-            },
+        let progress = Progress::new("estimating", self.files.len());
+        let (profiles, left_out) = profiles::of(&self.files);
+        let gpus = self.gpus(&profiles)?;
+        let overrides = Overrides {
+            argument: self.launching.values(),
             contents: self.contents()?,
             registers: self.registers,
             warps_per_sm: self.warps_per_sm,
@@ -162,141 +138,158 @@ impl Estimate {
             template_args: self.template.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..Overrides::default()
         };
-        if let Some(kind) = Assembly::of(&self.file) {
-            if self.graph.is_some() || !self.data.is_empty() {
-                bail!("--graph and --data need source code, and this is compiled code");
+        let engine = Engine::with_project(profiles.clone(), input::project(&self.files));
+        let mut whole = EstimateDocument {
+            schema: "warplens.estimate/1",
+            results: Vec::new(),
+            diagnostics: left_out,
+            missing_includes: Vec::new(),
+        };
+        let mut sources = Vec::new();
+        let mut names = Names::default();
+        for file in &self.files {
+            let mut config = config::of(file, &profiles);
+            whole
+                .diagnostics
+                .extend(std::mem::take(&mut config.diagnostics));
+            self.preprocessing.apply(&mut config.settings);
+            self.clock.apply(&mut config.settings);
+            if let [model] = self.model.0.as_slice() {
+                config.settings.model = Some(model.name().to_owned());
             }
-            let assembled = assembly::read(&self.file, kind, self.compiler.as_deref())?;
-            return Engine::new(profiles)
-                .estimate_assembled(
-                    &assembled,
-                    &self.file,
-                    &config.settings,
-                    &overrides,
-                    &gpus,
-                    &models,
-                    &self.kernel,
-                )
-                .map_err(|message| anyhow!(message));
+            let settings = config.settings;
+            if let Some(kind) = Assembly::of(file) {
+                let assembled = self.assembled(file, kind, &profiles, &settings, &overrides, &gpus);
+                whole.results.extend(assembled?.results);
+                continue;
+            }
+            self.refuse_block(&gpus, &settings, &profiles)?;
+            let source = input::read(file).map_err(|why| anyhow!(why.line(file)))?;
+            if self.launching.names_something() || !self.template.is_empty() {
+                let plain = Overrides::default();
+                let document = &source.document;
+                let known = engine.analyze(document, file, &settings, &plain, &Cancel::default());
+                let known = known.map(|analysis| Names::of(&analysis, &self.launching));
+                names.add(known.unwrap_or_default());
+            }
+            sources.push((file, source, settings));
         }
-        let source =
-            input::read(&self.file).map_err(|unreadable| anyhow!(unreadable.line(&self.file)))?;
-        let project = input::project(std::slice::from_ref(&self.file));
-        let engine = Engine::with_project(profiles, project);
-        self.refuse_unknown_names(&engine, &source, &config.settings)?;
+        if !sources.is_empty() {
+            let place = match self.files.as_slice() {
+                [file] => format!("{} has", file.display()),
+                _ => "the files have".to_owned(),
+            };
+            let refused = names.refuse(&self.launching, &self.template, &place);
+            refused.map_err(|line| anyhow!(line))?;
+        }
+        for (file, source, settings) in &sources {
+            let one = self.of_source(&engine, file, source, settings, &overrides, &gpus)?;
+            whole.results.extend(one.results);
+            whole.diagnostics.extend(one.diagnostics);
+            whole.missing_includes.extend(one.missing_includes);
+            progress.step();
+        }
+        whole.missing_includes.sort_unstable();
+        whole.missing_includes.dedup();
+        Ok(whole)
+    }
+
+    /// Compiled code.
+    fn assembled(
+        &self,
+        file: &Path,
+        kind: Assembly,
+        profiles: &Profiles,
+        settings: &Settings,
+        overrides: &Overrides,
+        gpus: &[String],
+    ) -> anyhow::Result<EstimateDocument> {
+        if self.graph.is_some() || !self.data.is_empty() {
+            bail!("--graph and --data need source code, and this is compiled code");
+        }
+        let assembled = assembly::read(file, kind, self.compiler.as_deref())?;
+        let (models, kernels) = (&self.model.0, &self.launching.kernel);
+        Engine::new(profiles.clone())
+            .estimate_assembled(&assembled, file, settings, overrides, gpus, models, kernels)
+            .map_err(|message| anyhow!(message))
+    }
+
+    /// One file of source code; of several, those without a kernel that is asked for give nothing.
+    fn of_source(
+        &self,
+        engine: &Engine,
+        file: &Path,
+        source: &input::Source,
+        settings: &Settings,
+        overrides: &Overrides,
+        gpus: &[String],
+    ) -> anyhow::Result<EstimateDocument> {
+        let mut overrides = overrides.clone();
         if let Some(compiler) = &self.compiler {
-            overrides.said =
-                compiler::reports(compiler, &engine, &self.file, &config.settings, &gpus);
+            overrides.said = compiler::reports(compiler, engine, file, settings, gpus);
         }
-        let mut document = engine
+        let (models, kernels) = (&self.model.0, &self.launching.kernel);
+        let mut of_file = kernels.clone();
+        if self.files.len() > 1 && !kernels.is_empty() {
+            let plain = Overrides::default();
+            let known =
+                engine.analyze(&source.document, file, settings, &plain, &Cancel::default());
+            let known: Vec<String> = known
+                .iter()
+                .flat_map(|analysis| &analysis.kernels)
+                .map(|kernel| kernel.analysis.facts.name.clone())
+                .collect();
+            of_file.retain(|name| known.contains(name));
+            if of_file.is_empty() {
+                return Ok(EstimateDocument {
+                    schema: "warplens.estimate/1",
+                    results: Vec::new(),
+                    diagnostics: Vec::new(),
+                    missing_includes: Vec::new(),
+                });
+            }
+        }
+        let document = engine
             .estimate(
                 &source.document,
-                &self.file,
-                &config.settings,
+                file,
+                settings,
                 &overrides,
-                &gpus,
-                &models,
-                &self.kernel,
+                gpus,
+                models,
+                &of_file,
             )
             .map_err(|message| anyhow!(message))?;
-        document.diagnostics.splice(0..0, config.diagnostics);
         if let Some(out) = &self.graph {
             if gpus.len() > 1 {
                 bail!("--graph draws for one GPU, and {} are given", gpus.len());
             }
             let settings = Settings {
-                gpu: gpus.first().cloned().or(config.settings.gpu.clone()),
-                ..config.settings.clone()
+                gpu: gpus.first().cloned().or(settings.gpu.clone()),
+                ..settings.clone()
             };
-            self.draw(&engine, &source, &settings, &overrides, out)?;
+            let flow = engine
+                .work_flow(&source.document, file, &settings, &overrides, kernels)
+                .map_err(|message| anyhow!(message))?;
+            std::fs::write(out, graph::svg(&flow))
+                .map_err(|error| anyhow!("{}: cannot write the graph: {error}", out.display()))?;
         }
         Ok(document)
     }
 
-    /// Writes the picture of `--graph`.
-    fn draw(
+    /// A block that no launch on the target can have is refused.
+    fn refuse_block(
         &self,
-        engine: &Engine,
-        source: &input::Source,
+        gpus: &[String],
         settings: &Settings,
-        overrides: &Overrides,
-        out: &Path,
+        profiles: &Profiles,
     ) -> anyhow::Result<()> {
-        let flow = engine
-            .work_flow(
-                &source.document,
-                &self.file,
-                settings,
-                overrides,
-                &self.kernel,
-            )
-            .map_err(|message| anyhow!(message))?;
-        std::fs::write(out, graph::svg(&flow))
-            .map_err(|error| anyhow!("{}: cannot write the graph: {error}", out.display()))
-    }
-
-    /// A kernel or a parameter that the file does not have is a mistyped one.
-    fn refuse_unknown_names(
-        &self,
-        engine: &Engine,
-        source: &input::Source,
-        settings: &Settings,
-    ) -> anyhow::Result<()> {
-        if self.kernel.is_empty() && self.arg.is_empty() {
-            return Ok(());
-        }
-        let (overrides, cancel) = (Overrides::default(), Cancel::default());
-        let all = engine.analyze(&source.document, &self.file, settings, &overrides, &cancel);
-        let names: Vec<&str> = all
-            .iter()
-            .flat_map(|all| &all.kernels)
-            .map(|kernel| kernel.analysis.facts.name.as_str())
-            .collect();
-        if let Some(name) = self
-            .kernel
-            .iter()
-            .find(|name| !names.contains(&name.as_str()))
-        {
-            let file = self.file.display();
-            let look = if names.is_empty() {
-                format!("{file} has no kernels")
-            } else {
-                format!("{file} has {}", names.join(", "))
-            };
-            bail!(suggest::unknown(
-                "kernel",
-                name,
-                names.iter().copied(),
-                &look
-            ));
-        }
-        let wanted =
-            |kernel: &str| self.kernel.is_empty() || self.kernel.iter().any(|of| of == kernel);
-        let kernels = all.iter().flat_map(|all| &all.kernels);
-        let mut scalars: Vec<&str> = kernels
-            .filter(|kernel| wanted(&kernel.analysis.facts.name))
-            .flat_map(|kernel| &kernel.analysis.scalars)
-            .map(String::as_str)
-            .collect();
-        scalars.sort_unstable();
-        scalars.dedup();
-        let known = |name: &str| {
-            // A member that the kernel does not read changes nothing.
-            let of = name.split(['.', '[']).next().unwrap_or(name);
-            scalars.contains(&name) || of != name && scalars.contains(&of)
-        };
-        if let Some((name, _)) = self.arg.iter().find(|(name, _)| !known(name)) {
-            let look = if scalars.is_empty() {
-                "there are no scalar parameters".to_owned()
-            } else {
-                format!("scalar parameters: {}", scalars.join(", "))
-            };
-            bail!(suggest::unknown(
-                "parameter",
-                name,
-                scalars.iter().copied(),
-                &look
-            ));
+        let targets = gpus.iter().map(String::as_str);
+        let default = settings.gpu.as_deref().unwrap_or(DEFAULT_GPU);
+        let targets = targets.chain(gpus.is_empty().then_some(default));
+        for profile in targets.filter_map(|id| profiles.get(id)) {
+            let refused = self.launching.refuse_block(&profile);
+            refused.map_err(|line| anyhow!(line))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::Args;
 use warplens_advice::{catalogue, find};
-use warplens_report::{Paint, Style};
+use warplens_report::{Paint, Style, pages};
 
 use crate::output::{self, Colour};
 use crate::suggest;
@@ -34,17 +34,7 @@ impl Explain {
                 "`warplens explain` lists them"
             ))
         })?;
-        let mut text = String::new();
-        for line in rule.explain.lines() {
-            let paint = if line.starts_with('#') {
-                Paint::Strong
-            } else {
-                Paint::Plain
-            };
-            style.push(&mut text, paint, line);
-            text.push('\n');
-        }
-        output::emit(&text)?;
+        output::emit(&pages::shown(rule.explain, style))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_db::settings::unknown_gpu;
 use warplens_db::wire::{ProgramAccount, ProgramDocument};
 use warplens_db::{Cancel, Engine};
 use warplens_report::{program, program_page};
 
-use crate::output::{self, Colour};
+use crate::output::{self, Colour, Progress};
 use crate::values::{Clock, Preprocessing};
 use crate::{config, input, profiles};
 
@@ -26,10 +26,7 @@ pub struct Program {
     /// Folder of a program, or the file with its `main`
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// Write the page here [default: standard output]
-    #[arg(short, long, value_name = "OUT")]
-    out: Option<PathBuf>,
-    /// How to print it; by default what the name of OUT says
+    /// How to print it; by default what the name of --output says
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Target GPU, a profile id [default: warplens.toml's, else a100-sxm4-40gb]
@@ -54,14 +51,16 @@ enum Format {
 impl Program {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
-        let (format, out) = (self.format, self.out.clone());
+        let format = self.format;
+        let progress = Progress::new("following the program", 0);
         // The analysis recurses as deep as the source nests; give it room.
         let document = std::thread::Builder::new()
             .stack_size(super::STACK)
             .spawn(move || self.document())?
             .join()
             .map_err(|_| anyhow!("no result, because of the internal error above"))??;
-        let named = out.as_ref().and_then(|out| out.extension()?.to_str());
+        drop(progress);
+        let named = output::redirected().and_then(|out| out.extension()?.to_str());
         let format = format.unwrap_or(match named {
             Some("html" | "htm") => Format::Html,
             Some("json") => Format::Json,
@@ -76,11 +75,7 @@ impl Program {
             Format::Human => program::page(&document, output::style(colour)),
             Format::Html => program_page(&document),
         };
-        match out {
-            Some(out) => std::fs::write(&out, text)
-                .with_context(|| format!("cannot write {}", out.display()))?,
-            None => output::emit(&text)?,
-        }
+        output::emit(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_db::settings::unknown_gpu;
 use warplens_db::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
 use warplens_report::{html, markdown};
 
-use crate::output;
+use crate::output::{self, Progress};
 use crate::values::{Clock, Preprocessing};
 use crate::{config, input, profiles};
 
@@ -19,10 +19,7 @@ use crate::{config, input, profiles};
 pub struct Report {
     /// Source file
     file: PathBuf,
-    /// Write it here [default: standard output]
-    #[arg(short, long, value_name = "OUT")]
-    out: Option<PathBuf>,
-    /// HTML, or Markdown; by default what the name of OUT says
+    /// HTML, or Markdown; by default what the name of --output says
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Only kernels of that name (repeatable)
@@ -63,11 +60,12 @@ impl Report {
         let source = input::read(&self.file).map_err(|why| anyhow!(why.line(&self.file)))?;
         let engine =
             Engine::with_project(profiles, input::project(std::slice::from_ref(&self.file)));
-        let named = self.out.as_ref().and_then(|out| out.extension());
+        let named = output::redirected().and_then(|out| out.extension());
         let format = self.format.unwrap_or(match named {
             Some(extension) if extension == "md" || extension == "markdown" => Format::Markdown,
             _ => Format::Html,
         });
+        let progress = Progress::new("writing the report", 0);
         let text = match format {
             Format::Html => {
                 let pictures = engine.pictures(
@@ -97,11 +95,8 @@ impl Report {
                 pages.join("\n")
             }
         };
-        match &self.out {
-            Some(out) => std::fs::write(out, text)
-                .with_context(|| format!("cannot write {}", out.display()))?,
-            None => output::emit(&text)?,
-        }
+        drop(progress);
+        output::emit(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -120,7 +120,7 @@ impl Sweep {
         let mut out = Out {
             best: self.top.map(Best::new),
             front: self.pareto.then(Pareto::default),
-            lines: BufWriter::new(io::stdout().lock()),
+            lines: BufWriter::new(output::Out),
         };
         let (mut seen, mut valid) = (0_u64, 0_u64);
         let pool = rayon::ThreadPoolBuilder::new()

@@ -26,7 +26,6 @@ fn bad_usage_is_one_line_and_status_2() {
     for (arguments, holds) in [
         (&[][..], "--help"),
         (&["chekc", "k.cu"], "check"),
-        (&["check"], "PATH"),
         (&["check", "k.cu", "--format", "xml"], "xml"),
         (&["check", "k.cu", "--fail-on", "never"], "never"),
         (&["estimate", "k.cu", "--block", "0"], "--block"),

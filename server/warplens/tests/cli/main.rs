@@ -12,6 +12,7 @@ mod report;
 mod sarif;
 mod schemas;
 mod sweep;
+mod terminal;
 mod understood;
 mod work_flow;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders and files without banned phrases, from the repository's root. This list only grows.
-const CLEAN: [&str; 28] = [
+const CLEAN: [&str; 30] = [
     "CONTRIBUTING.md",
     "README.md",
     "docs",
@@ -17,8 +17,10 @@ const CLEAN: [&str; 28] = [
     "server/base",
     "server/calibrate",
     "server/codegen",
+    "server/db",
     "server/facts",
     "server/hir",
+    "server/host",
     "server/ir",
     "server/lab",
     "server/lsp",
@@ -39,7 +41,7 @@ const CLEAN: [&str; 28] = [
 ];
 
 /// Parts of those that are not clean yet, most of them generated from other crates.
-const NOT_YET: [&str; 8] = [
+const NOT_YET: [&str; 7] = [
     "docs/accuracy",
     "docs/accuracy.md",
     "docs/configuration-reference.md",
@@ -47,7 +49,6 @@ const NOT_YET: [&str; 8] = [
     "docs/gpus.md",
     "docs/schemas",
     "docs/speed.md",
-    "server/lsp/src/session.rs",
 ];
 
 /// Extensions of files that people read.

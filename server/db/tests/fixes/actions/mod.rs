@@ -37,7 +37,7 @@ impl Random {
         self.0 >> 33
     }
 
-    /// One of so many.
+    /// One of that many.
     pub fn below(&mut self, count: usize) -> usize {
         (self.next() % count.max(1) as u64) as usize
     }

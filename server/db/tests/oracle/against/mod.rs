@@ -193,7 +193,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// What was counted of a branch. A function that is read once for several calls has one entry, with the way of the first:
-/// it stands for all the calls that have none of their own.
+/// it represents all the calls that have none of their own.
 fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<BranchCounts> {
     let fork = |kind: &str| match kind {
         "if" => BranchKind::If,
@@ -212,7 +212,7 @@ fn ways_of(key: &BranchKey, found: &KernelResult, tally: &Tally) -> Option<Branc
                     .eq(of.via.iter().copied())
         })
     };
-    // Of several such entries it is not said which calls each stands for.
+    // Of several such entries it is not said which calls each represents.
     let alike = found
         .branches
         .iter()

@@ -326,7 +326,7 @@ fn vector_machines(all: &mut Vec<Problem>) {
             ("bias", Argument::Float(f64::from(bias))),
             ("n", int(n)),
         ]);
-        // Nobody has filled the table in constant memory.
+        // No host code fills the table in constant memory.
         let want = (0..n)
             .map(|i| if naive { score(i) } else { bias })
             .collect();

@@ -17,7 +17,7 @@ struct Code {
     registers: u64,
 }
 
-/// The compiler's words by kernel, and by the edit that is made of it (none: as it stands).
+/// The compiler reports by kernel, and by the edit that is made of it (none: as it is).
 #[derive(Debug, Default)]
 pub struct Words {
     /// The compiler and its version.
@@ -25,9 +25,9 @@ pub struct Words {
     code: BTreeMap<(String, String), Code>,
 }
 
-/// A thread has so many registers at most.
+/// A thread has that many registers at most.
 const MOST_WORDS: u64 = 255;
-/// An edit helps where so many instructions fewer are left.
+/// An edit helps where at least that many instructions fewer are left.
 const FEWER: f64 = 0.99;
 
 impl Words {

@@ -1,4 +1,4 @@
-//! What there is to find in a kernel, labelled by somebody who does not know the rules.
+//! What there is to find in a kernel, labelled by a person who does not know the rules.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Family {
         }
     }
 
-    /// The family of a rule; `None` where nobody can tell.
+    /// The family of a rule; `None` where it cannot be told.
     pub fn of(rule: &'static str) -> Option<Family> {
         Some(match rule {
             "mem/aos" | "mem/column-walk" | "mem/strided" | "mem/uncoalesced" => Family::Coalescing,
@@ -136,7 +136,7 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
     }
     let looped = loops(kernel);
     for (key, requests) in &run.tally.accesses {
-        // In a called function, that of another line may be told where the call stands.
+        // In a called function, that of another line may be told where the call is.
         let line = key.via.first().copied().unwrap_or(key.place.line);
         // With other contents it goes elsewhere.
         let coalescing = if other.tally.accesses.get(key) == Some(requests) {

@@ -77,7 +77,7 @@ fn position(statements: &[Statement], label: &str) -> Option<usize> {
 }
 
 struct Reader<'s, 't> {
-    /// How often a label stands there: scopes may each have one of the same name.
+    /// How often a label is there: scopes may each have one of the same name.
     labels: FxHashMap<&'t str, u32>,
     lost: Vec<Lost<'s, 't>>,
 }
@@ -114,7 +114,7 @@ impl<'s, 't> Reader<'s, 't> {
         steps
     }
 
-    /// A jump to a label behind it: the branch, and the statements that it stands for. What nothing decides about is never
+    /// A jump to a label behind it: the branch, and the statements that it represents. What nothing decides about is never
     /// executed.
     fn branch(
         &mut self,
@@ -152,7 +152,7 @@ impl<'s, 't> Reader<'s, 't> {
         Some((Some(branch), end))
     }
 
-    /// Where among statements the label of a jump stands, where it is the only one of its name.
+    /// Where among statements the label of a jump is, where it is the only one of its name.
     fn ahead(&self, jump: &Instruction<'t>, statements: &[Statement<'t>]) -> Option<usize> {
         let label = target(jump)?;
         (self.labels.get(label) == Some(&1)).then(|| position(statements, label))?

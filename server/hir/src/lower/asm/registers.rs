@@ -20,7 +20,7 @@ struct Declared {
 /// Registers by name.
 #[derive(Default)]
 pub(super) struct Registers<'t> {
-    /// By the name, or by what stands in front of the number, and which of these it is.
+    /// By the name, or by what is in front of the number, and which of these it is.
     declared: FxHashMap<(&'t str, bool), Declared>,
     /// By the name and its declaration: another scope may declare the name again. 0: by none that was seen.
     variables: FxHashMap<(&'t str, usize), VarId>,

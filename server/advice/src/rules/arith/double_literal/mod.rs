@@ -66,7 +66,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     {
         let gain = instead(ctx, &before, &after);
         let says = format!(
-            "a warp executes {} in double precision and {}: `{}` is a double, and so is what it is combined with",
+            "write `{}f` ({} in double precision per warp)\n\
+             a warp executes {} in double precision and {}: `{}` is a double, and so is what it is combined with",
+            arith::quote(ctx, first),
+            wording::counted(doubles, "instruction", "instructions"),
             wording::counted(doubles, "instruction", "instructions"),
             wording::counted(conversions, "conversion", "conversions"),
             arith::quote(ctx, first),

@@ -64,8 +64,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "a warp executes {} in double precision, which this GPU does at 1/{} of the rate of single \
+        "use single precision (double runs at 1/{} of its rate, {} per warp)\n\
+         a warp executes {} in double precision, which this GPU does at 1/{} of the rate of single \
          precision: most at `{}`",
+        number(ratio),
+        counted(count, "instruction", "instructions"),
         counted(count, "instruction", "instructions"),
         number(ratio),
         arith::quote(ctx, site),

@@ -49,7 +49,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "a warp executes {} of half precision (ideal {}, two numbers at a time): `{}` uses half of each",
+        "compute two half-precision numbers at a time ({} per warp, ideal {})\n\
+         a warp executes {} of half precision (ideal {}, two numbers at a time): `{}` uses half of each",
+        counted(count, "instruction", "instructions"),
+        number(count / 2.0),
         counted(count, "instruction", "instructions"),
         number(count / 2.0),
         arith::quote(ctx, site),

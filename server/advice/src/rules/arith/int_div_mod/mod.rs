@@ -71,7 +71,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let says = format!(
-        "a warp executes {} for integer divisions: the compiler does not know what `{}` divides by",
+        "divide by a value that the compiler knows ({} per warp for integer divisions)\n\
+         a warp executes {} for integer divisions: the compiler does not know what `{}` divides by",
+        counted(before.total(), "instruction", "instructions"),
         counted(before.total(), "instruction", "instructions"),
         arith::quote(ctx, first),
     );

@@ -54,7 +54,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let says = format!(
-        "a warp executes {} conversions between integers and floating point in loops: `{}`",
+        "convert outside of the loop ({} conversions per warp of integers and floating point)\n\
+         a warp executes {} conversions between integers and floating point in loops: `{}`",
+        number(before.total()),
         number(before.total()),
         arith::quote(ctx, first),
     );

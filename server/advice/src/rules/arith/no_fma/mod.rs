@@ -52,7 +52,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let says = format!(
-        "2 instructions (ideal 1): `{}` rounds the product before the sum, which the intrinsics ask for",
+        "multiply and add in one instruction (2 instructions, ideal 1)\n\
+         2 instructions (ideal 1): `{}` rounds the product before the sum, which the intrinsics ask for",
         arith::quote(ctx, first),
     );
     let gain = instead(ctx, &before, &after);

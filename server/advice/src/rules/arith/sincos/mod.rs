@@ -91,7 +91,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             )
         };
         let says = format!(
-            "a warp executes {} (ideal {}): {cause}",
+            "use {} ({} instructions per warp, ideal {})\n\
+             a warp executes {} (ideal {}): {cause}",
+            does.strip_suffix(" does").unwrap_or(&does),
+            number(before.total()),
+            number(after.total()),
             counted(before.total(), "instruction", "instructions"),
             number(after.total()),
         );

@@ -59,8 +59,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let says = format!(
-        "a warp has {} instructions for `{}` and its like, {} with an argument known to be small: the way for big \
+        "reduce the argument first ({} instructions per warp, {} for small arguments)\n\
+         a warp has {} instructions for `{}` and its like, {} with an argument known to be small: the way for big \
          arguments is in each",
+        number(before.total()),
+        number(after.total()),
         number(before.total()),
         arith::quote(ctx, first),
         number(after.total()),

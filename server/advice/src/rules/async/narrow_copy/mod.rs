@@ -34,8 +34,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 severity: Severity::Hint,
                 place: Place::Site(access.site),
                 message: format!(
-                    "{} copies per warp of {bytes} bytes a lane ({} of {WIDEST} are enough): `{}` lies side by side with its \
+                    "copy {WIDEST} bytes per lane at a time ({} copies per warp, {} are enough)\n\
+                     {} copies per warp of {bytes} bytes a lane ({} of {WIDEST} are enough): `{}` lies side by side with its \
                      neighbours in both memories, and copies of {WIDEST} bytes pass L1 by",
+                    number(copies),
+                    number(enough),
                     number(copies),
                     number(enough),
                     access.text

@@ -55,6 +55,10 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity: wording::severity(gain, access.certainty, reservation.is_some()),
         place: Place::Site(access.site),
         message: wording::sentence([
+            Some(
+                "copy the next tile while this one is used (0 iterations between copy and wait)"
+                    .to_owned(),
+            ),
             Some(format!(
                 "0 iterations between `{}` and the wait for it: the loop waits for the latency of memory; a second \
                  stage of the tile lets the copies of the next iteration run meanwhile",

@@ -63,6 +63,11 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         place: Place::Site(atomic.site),
         message: wording::sentence([
             Some(format!(
+                "sum over the warp before adding to `{}` ({} lanes add to one address, ideal 1)",
+                wording::short(&access.array),
+                number(lanes)
+            )),
+            Some(format!(
                 "{} lanes on one address (ideal 1): each lane of the warp adds to `{}` by itself",
                 number(lanes),
                 access.text

@@ -56,6 +56,11 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         place: Place::Site(atomic.site),
         message: wording::sentence([
             Some(format!(
+                "add to `{}` once, after the loop ({} atomics per warp, ideal 1)",
+                wording::short(&access.array),
+                number(updates)
+            )),
+            Some(format!(
                 "{} atomics per warp (ideal 1): `{}` is one address in all iterations of the loop",
                 number(updates),
                 access.text

@@ -85,12 +85,25 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
             format!("{calls}, at least {each}: the object's class says which `{name}` it is")
         }
     };
+    let short = wording::short(name);
+    let headline = match call.why {
+        StaysCall::NoInline => format!("inline `{short}` ({calls})"),
+        StaysCall::Recursive => format!("`{short}` calls itself: registers wait in local memory"),
+        StaysCall::Pointer => format!("call a function that the compiler knows ({calls})"),
+        StaysCall::Virtual => format!("avoid the virtual call of `{short}` ({calls})"),
+    };
     let in_memory = in_memory(ctx, call);
     Some(Finding {
         rule: RULE.id,
         severity: wording::severity(gain, certainty, assumed.is_some()),
         place: Place::Site(call.site),
-        message: wording::sentence([Some(what), in_memory, Some(wording::gain(gain)), assumed]),
+        message: wording::sentence([
+            Some(headline),
+            Some(what),
+            in_memory,
+            Some(wording::gain(gain)),
+            assumed,
+        ]),
         gain,
         related: Vec::new(),
         access: None,

@@ -36,6 +36,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     plural(passes, "pass"),
                     number(ideal)
                 ),
+                cure: format!(
+                    "keep `{}` in shared or global memory",
+                    crate::wording::short(&access.array)
+                ),
                 cause: format!(
                     "lanes of a warp read different words of the constant `{}`",
                     access.text

@@ -2,6 +2,7 @@
 
 use warplens_facts::facts::{Branch, Certainty};
 
+use crate::evidence;
 use crate::rule::{Look, Rule, State, When};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
@@ -9,7 +10,7 @@ use crate::{Context, Finding, Place, Severity};
 pub(crate) const RULE: Rule = Rule {
     id: "div/early-exit-before-barrier",
     title: "some threads of a block never reach a barrier that others wait at",
-    severity: "error; warning where it depends on values that are not known",
+    severity: "error; warning where the launch rounds up to whole blocks; hint where it depends on values that are not known",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Always, check),
@@ -46,13 +47,21 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
     };
     Some(Finding {
         rule: RULE.id,
-        severity: if sure {
-            Severity::Error
-        } else {
-            Severity::Warning
+        severity: match hazard.certainty {
+            Certainty::Exact => Severity::Error,
+            Certainty::Assumed if evidence::is_supposed(ctx, branch) => Severity::Error,
+            Certainty::Assumed | Certainty::Unknown if evidence::is_rounded_up(ctx, branch) => {
+                Severity::Warning
+            }
+            // Nothing says that the bound has a value at which threads of a block part.
+            Certainty::Assumed | Certainty::Unknown => Severity::Hint,
         },
         place: Place::Site(branch.site),
         message: wording::sentence([
+            Some(format!(
+                "let all threads of the block reach the barrier (they {verb} on `{}`)",
+                wording::short(text)
+            )),
             Some(format!(
                 "threads of one block {verb} on `{text}`{when}: {what}"
             )),
@@ -93,8 +102,10 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Error);
         assert_eq!(
             findings[0].message,
-            "threads of one block part on `i >= n` when n is not a multiple of 256: some return before \
-             a barrier that the others wait at; the result is undefined"
+            "let all threads of the block reach the barrier (they part on `i >= n`)\n\
+             threads of one block part on `i >= n` when n is not a multiple of 256: some return before \
+             a barrier that the others wait at\n\
+             the result is undefined"
         );
         assert_eq!(
             findings[0].related,
@@ -105,7 +116,10 @@ mod tests {
 
     #[test]
     fn an_assumed_exit_names_its_assumption() {
-        let findings = hazard(Certainty::Assumed).findings(|_| 2.0);
+        let mut kernel = hazard(Certainty::Assumed);
+        assert_eq!(kernel.findings(|_| 2.0)[0].severity, Severity::Hint);
+        kernel.facts.assumptions[0].source = "config".to_owned();
+        let findings = kernel.findings(|_| 2.0);
         assert_eq!(findings[0].severity, Severity::Error);
         assert!(
             findings[0].message.ends_with("assumes n = 1000"),
@@ -115,8 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn a_possible_exit_is_a_warning() {
-        let findings = hazard(Certainty::Unknown).findings(|_| 2.0);
+    fn a_possible_exit_is_a_warning_where_the_launch_rounds_up() {
+        let mut kernel = hazard(Certainty::Unknown);
+        assert_eq!(kernel.findings(|_| 2.0)[0].severity, Severity::Hint);
+        kernel.rounded_up = vec!["n".to_owned()];
+        let findings = kernel.findings(|_| 2.0);
         assert_eq!(findings[0].severity, Severity::Warning);
         assert!(
             findings[0].message.contains("may part"),

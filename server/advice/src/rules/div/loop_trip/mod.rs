@@ -145,6 +145,11 @@ fn finding(
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
+                "give the lanes of a warp equal trip counts ({} per warp, {} per lane on average)",
+                number(trips),
+                number(trips * busy)
+            )),
+            Some(format!(
                 "{} iterations per warp, {} per lane on average: how long `{}` holds differs between lanes",
                 number(trips),
                 number(trips * busy),

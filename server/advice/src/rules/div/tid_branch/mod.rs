@@ -5,7 +5,7 @@ use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, percent};
-use crate::{Context, Finding, Place, Removal};
+use crate::{Context, Finding, Place, Removal, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "div/tid-branch",
@@ -77,6 +77,25 @@ fn packed(ctx: &Context<'_>, branch: &Branch) -> bool {
     fraction * warps_per_block <= least + 1e-6
 }
 
+/// True where one lane writes what its warp has found: no other lane has anything to do.
+fn is_one_lane(branch: &Branch) -> bool {
+    let warps = branch.evaluations.zip(branch.taken_warp_fraction);
+    let warps = warps.map(|(evaluations, fraction)| evaluations * fraction);
+    branch.other_operations == 0
+        && branch
+            .taken_threads
+            .zip(warps)
+            .is_some_and(|(threads, warps)| threads <= 1.01 * warps)
+}
+
+/// True where some lanes do a little more, once: what lies around a tile is loaded by those next to it.
+fn is_border(ctx: &Context<'_>, branch: &Branch, gain: f64) -> bool {
+    branch.other_operations == 0
+        && operations(branch) < 2 * PREDICATED
+        && gain < wording::COSTLY
+        && !is_repeated(ctx, branch)
+}
+
 /// The divergent fraction, where the branch is a case of this rule.
 fn splits(branch: &Branch) -> Option<f64> {
     let fraction = branch.divergent_warp_fraction?;
@@ -131,11 +150,19 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
         Certainty::Assumed | Certainty::Unknown => wording::assumes(ctx.facts, &[&branch.text])
             .or_else(|| branch.why.as_ref().map(ToString::to_string)),
     };
+    let mut severity = wording::severity(gain, branch.certainty, reservation.is_some());
+    if is_one_lane(branch) || is_border(ctx, branch, gain) {
+        severity = Severity::Hint;
+    }
     Finding {
         rule: RULE.id,
-        severity: wording::severity(gain, branch.certainty, reservation.is_some()),
+        severity,
         place: Place::Site(branch.site),
         message: wording::sentence([
+            Some(format!(
+                "branch by whole warps ({warps} on `{}`)",
+                branch.text
+            )),
             Some(format!("{warps} on `{}`: {sides}", branch.text)),
             Some(wording::gain(gain)),
             reservation,
@@ -151,7 +178,6 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Severity;
     use crate::testing::{Kernel, branch};
 
     #[test]
@@ -162,8 +188,9 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Warning);
         assert_eq!(
             findings[0].message,
-            "every warp diverges on `threadIdx.x % 2`: both ways run one after the other, 20 and 14 \
-             operations; kernel 1.4x faster without (predicted)"
+            "1.40x: branch by whole warps (every warp diverges on `threadIdx.x % 2`)\n\
+             every warp diverges on `threadIdx.x % 2`: both ways run one after the other, 20 and 14 \
+             operations"
         );
     }
 

@@ -41,6 +41,10 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         .iter()
         .any(|call| call.kind == LoopCallKind::Free);
     let message = wording::sentence([
+            Some(format!(
+            "allocate once, before the loop (`{}`{others} in each iteration)",
+            call.name
+        )),
         Some(format!(
             "`{}`{others} in each iteration of the loop that launches `{}`",
             call.name, ctx.facts.name

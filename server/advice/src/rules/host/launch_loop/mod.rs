@@ -34,6 +34,9 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let idle = percent(1.0 - kernel / launch);
     let message = wording::sentence([
+            Some(format!(
+            "launch the whole loop at once (the GPU waits for the host {idle} of the time)"
+        )),
         Some(format!(
             "the GPU waits for the host {idle} of the time: a launch takes {}, `{}` runs {}",
             host::microseconds(launch),

@@ -49,6 +49,11 @@ fn what(ctx: &Context<'_>, memory: &HostMemory) -> Option<String> {
     let message = match memory.kind {
         HostMemoryKind::Pageable => wording::sentence([
             Some(format!(
+                "pin the host's side of `{}` ({} are copied twice around each launch)",
+                wording::short(name),
+                host::mebibytes(size?)
+            )),
+            Some(format!(
                 "{} cross the bus around each launch of `{kernel}`, through a second copy: the host's side of `{name}` is pageable",
                 host::mebibytes(size?)
             )),
@@ -58,6 +63,11 @@ fn what(ctx: &Context<'_>, memory: &HostMemory) -> Option<String> {
             ),
         ]),
         HostMemoryKind::Managed => wording::sentence([
+            Some(format!(
+                "prefetch `{}` before the launch ({} come by page faults)",
+                wording::short(name),
+                host::mebibytes(size?)
+            )),
             Some(format!(
                 "{} come to the GPU by page faults while `{kernel}` runs: nothing moves `{name}` ahead",
                 host::mebibytes(size?)
@@ -69,6 +79,11 @@ fn what(ctx: &Context<'_>, memory: &HostMemory) -> Option<String> {
         HostMemoryKind::Mapped => {
             let times = reads(ctx, memory.argument)?;
             wording::sentence([
+                Some(format!(
+                    "copy `{}` to the GPU once ({} reads of the bus per thread)",
+                    wording::short(name),
+                    number(times)
+                )),
                 Some(format!(
                     "{} reads of the bus a thread: `{name}` is the host's memory, and `{kernel}` reads it again",
                     number(times)

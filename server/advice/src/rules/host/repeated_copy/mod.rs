@@ -64,6 +64,10 @@ fn finding(ctx: &Context<'_>, at: usize, memory: &HostMemory) -> Finding {
     });
     let message = wording::sentence([
         Some(format!(
+            "copy `{}` once, before the loop ({bytes} {verb} in each iteration)",
+            wording::short(&memory.name)
+        )),
+        Some(format!(
             "{bytes} {verb} to the GPU in each iteration: `{}` is copied again, `{}` only reads it and the loop does not name it elsewhere",
             memory.name, ctx.facts.name
         )),

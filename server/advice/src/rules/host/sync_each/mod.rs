@@ -43,6 +43,10 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     };
     let message = wording::sentence([
         Some(format!(
+            "do not wait in each iteration ({} of it is the overhead of the next launch)",
+            percent(part)
+        )),
+        Some(format!(
             "the host waits for `{}` in each iteration: {} of it are the {} that the next launch takes",
             ctx.facts.name,
             percent(part),

@@ -175,6 +175,11 @@ fn finding(
         place: Place::Site(sum.site),
         message: wording::sentence([
             Some(format!(
+                "split `{}` into {SPLIT} sums ({} in a row wait for each other)",
+                wording::short(name),
+                counted(trips * waits, "addition", "additions")
+            )),
+            Some(format!(
                 "{} in a row, each waits for the one before: `{name}` is one sum, and {} on an SM are too few to \
                  fill the time; {SPLIT} sums would be {} in a row",
                 counted(trips * waits, "addition", "additions"),

@@ -1,7 +1,7 @@
 //! launch/impossible: what cannot run on the target at all.
 
 use warplens_facts::facts::Source;
-use warplens_machine::{Limiter, launch_problem};
+use warplens_machine::{Limiter, Profile, Profiles, launch_problem};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording;
@@ -10,7 +10,7 @@ use crate::{Context, Finding, Place, Severity};
 pub(crate) const RULE: Rule = Rule {
     id: "launch/impossible",
     title: "a block, shared memory or registers that cannot launch on the target",
-    severity: "error; warning where it rests on estimated registers",
+    severity: "error; hint where it rests on estimated registers, or where another GPU can run it",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Launch, check),
@@ -68,7 +68,7 @@ fn block(ctx: &Context<'_>) -> Option<Finding> {
     Some(impossible(
         Severity::Error,
         Place::Launch,
-        format!("{why}: the launch fails"),
+        format!("the launch fails: {why}"),
     ))
 }
 
@@ -81,7 +81,7 @@ fn grid(ctx: &Context<'_>) -> Option<Finding> {
     Some(impossible(
         Severity::Error,
         Place::Launch,
-        format!("{why}: the launch fails"),
+        format!("the launch fails: {why}"),
     ))
 }
 
@@ -103,14 +103,15 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
         (
             at_array,
             format!(
-                "{fixed} bytes of static shared memory; {name} has at most {most} per block: this does not \
+                "this does not compile: {fixed} bytes of static shared memory, {name} allows {most}\n\
+                 {fixed} bytes of static shared memory; {name} has at most {most} per block: this does not \
                  compile, more is to be had as dynamic shared memory only"
             ),
         )
     } else if ctx.occupancy.limiter == Limiter::Shared {
         let why = ctx.occupancy.why_impossible.as_ref()?;
         let place = if dynamic > 0 { Place::Launch } else { at_array };
-        (place, format!("{why}: the launch fails"))
+        (place, format!("the launch fails: {why}"))
     } else {
         return None;
     };
@@ -118,10 +119,30 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
         Place::Site(_) => largest.map(|(index, _)| index),
         Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
     };
+    let (severity, message) = match roomier(ctx, fixed, dynamic) {
+        Some(other) => (
+            Severity::Information,
+            format!("{message}; {other} has room for it"),
+        ),
+        None => (Severity::Error, message),
+    };
     Some(Finding {
         shared_array,
-        ..impossible(Severity::Error, place, message)
+        ..impossible(severity, place, message)
     })
+}
+
+/// The GPU of this maker nearest in shared memory that can hold the block's: the kernel is written for another target.
+fn roomier(ctx: &Context<'_>, fixed: u64, dynamic: u64) -> Option<String> {
+    let fits = |profile: &Profile| {
+        profile.vendor == ctx.profile.vendor
+            && fixed <= u64::from(profile.shared_per_block)
+            && fixed + dynamic <= u64::from(profile.shared_per_block_max())
+    };
+    let profiles = Profiles::builtin();
+    let roomier = profiles.iter().filter(|profile| fits(profile));
+    let nearest = roomier.min_by_key(|profile| profile.shared_per_block_max())?;
+    Some(nearest.name.clone())
 }
 
 /// A number estimated from the source proves nothing: only the compiler's or the user's is an error.
@@ -134,17 +155,17 @@ fn registers(ctx: &Context<'_>) -> Option<Finding> {
     let assumed = (launch.block_source == Source::Assumed)
         .then(|| format!("assumes block {}", wording::extents(launch.block)));
     if ctx.registers_known {
-        let message = wording::sentence([Some(format!("{why}: the launch fails")), assumed]);
+        let message = wording::sentence([Some(format!("the launch fails: {why}")), assumed]);
         Some(impossible(Severity::Error, Place::Launch, message))
     } else {
         let message = wording::sentence([
             Some(format!(
-                "{why}: the launch may fail, or the compiler spills"
+                "the launch may fail, or the compiler spills: {why}"
             )),
             Some("registers are estimated".to_owned()),
             assumed,
         ]);
-        Some(impossible(Severity::Warning, Place::Launch, message))
+        Some(impossible(Severity::Hint, Place::Launch, message))
     }
 }
 
@@ -219,7 +240,7 @@ mod tests {
         assert!(
             finding
                 .message
-                .starts_with("65536 bytes of static shared memory")
+                .contains("65536 bytes of static shared memory")
         );
     }
 
@@ -231,18 +252,26 @@ mod tests {
         assert!(findings.iter().all(|finding| finding.rule != RULE.id));
         kernel.facts.launch.dynamic_shared_bytes = 200_000;
         let finding = only(&kernel);
+        assert_eq!(finding.severity, Severity::Information);
+        assert!(
+            finding.message.contains("has room for it"),
+            "{}",
+            finding.message
+        );
+        kernel.facts.launch.dynamic_shared_bytes = 300_000;
+        let finding = only(&kernel);
         assert_eq!(
             (finding.severity, finding.place),
             (Severity::Error, Place::Launch)
         );
-        assert!(finding.message.contains("200000"));
+        assert!(finding.message.contains("300000"));
     }
 
     #[test]
     fn estimated_registers_are_no_proof() {
         let mut kernel = Kernel::new().block([1024, 1, 1]).registers(128);
         let finding = only(&kernel);
-        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.severity, Severity::Hint);
         assert!(
             finding.message.contains("registers are estimated"),
             "{}",

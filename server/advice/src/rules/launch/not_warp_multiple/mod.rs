@@ -5,8 +5,9 @@ pub(crate) mod round_block;
 use warplens_facts::facts::{Certainty, Source};
 
 use crate::rule::{Look, Rule, State};
+use crate::subjects::flow::guesses_iterations;
 use crate::wording;
-use crate::{Context, Finding, Place, Removal};
+use crate::{Context, Finding, Place, Removal, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "launch/not-warp-multiple",
@@ -17,6 +18,11 @@ pub(crate) const RULE: Rule = Rule {
     look: Look::With("launch/tail"),
     actions: &[round_block::fixes],
 };
+
+/// A block of a warp's lanes divided by this, or fewer, leaves nearly all of them idle.
+const FEW: u64 = 8;
+/// Fewer blocks than this may be meant to be one thread each.
+const MANY: u64 = 32;
 
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let launch = &ctx.facts.launch;
@@ -31,21 +37,39 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     // A block of another width may be better for other reasons too: idle lanes cost no more than their share.
     let share = (warps * warp) as f64 / threads.max(1) as f64;
     let gain = ctx.gain(Removal::IdleLanes).min(share);
+    // Most lanes of every warp idle, whatever the time that nothing predicts.
+    let unpredicted = threads * FEW <= warp
+        && launch.blocks() >= MANY
+        && gain < wording::WORTH_KNOWING
+        && guesses_iterations(&ctx.input.flow.nodes);
+    let severity = if unpredicted {
+        Severity::Information
+    } else {
+        wording::severity(gain, Certainty::Exact, true)
+    };
+    let worth = if unpredicted {
+        format!("up to {warp} threads share the issue of one (no prediction)")
+    } else {
+        wording::gain(gain)
+    };
     let full = match warps {
         1 => "the only warp of every block".to_owned(),
         n => format!("the last of every block's {n} warps"),
     };
     Some(Finding {
         rule: RULE.id,
-        severity: wording::severity(gain, Certainty::Exact, true),
+        severity,
         place: Place::Launch,
         message: wording::sentence([
+            Some(format!(
+                "make the block a multiple of {warp} threads ({idle} of {warp} lanes idle in a warp)"
+            )),
             Some(format!(
                 "{idle} of {warp} lanes idle in {full}: a block of {} is {threads} threads, no multiple \
                  of {warp}",
                 wording::extents(launch.block)
             )),
-            Some(wording::gain(gain)),
+            Some(worth),
         ]),
         gain,
         related: Vec::new(),
@@ -58,7 +82,6 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Severity;
     use crate::testing::Kernel;
 
     #[test]
@@ -75,8 +98,9 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Information);
         assert_eq!(
             findings[0].message,
-            "28 of 32 lanes idle in the last of every block's 4 warps: a block of 100 is 100 threads, \
-             no multiple of 32; kernel 5 % faster without (predicted)"
+            "1.05x: make the block a multiple of 32 threads (28 of 32 lanes idle in a warp)\n\
+             28 of 32 lanes idle in the last of every block's 4 warps: a block of 100 is 100 threads, \
+             no multiple of 32"
         );
     }
 
@@ -86,7 +110,7 @@ mod tests {
         assert!(
             findings[0]
                 .message
-                .starts_with("17 of 32 lanes idle in the only warp of every block"),
+                .contains("17 of 32 lanes idle in the only warp of every block"),
             "{}",
             findings[0].message
         );

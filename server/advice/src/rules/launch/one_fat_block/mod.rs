@@ -58,11 +58,16 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
+                "launch two smaller blocks per SM (1 block of {} threads waits alone)",
+                wording::extents(facts.launch.block)
+            )),
+            Some(format!(
                 "1 block of {} threads an SM waits at its barriers alone: {why}; two smaller blocks run while \
                  the other waits",
                 wording::extents(facts.launch.block)
             )),
-            Some(format!("{}, barriers free", wording::gain(gain))),
+            Some(wording::gain(gain)),
+            Some("the gain is that of barriers without a wait".to_owned()),
         ]),
         gain,
         related: Vec::new(),
@@ -96,9 +101,10 @@ mod tests {
         assert_eq!(
             told(&fat),
             [
-                "1 block of 1024 threads an SM waits at its barriers alone: 100000 bytes of shared memory per block \
-                 leave room for no second; two smaller blocks run while the other waits; kernel 1.3x faster \
-                 without (predicted), barriers free"
+                "1.30x: launch two smaller blocks per SM (1 block of 1024 threads waits alone)\n\
+             1 block of 1024 threads an SM waits at its barriers alone: 100000 bytes of shared memory per block \
+                 leave room for no second; two smaller blocks run while the other waits\n\
+             the gain is that of barriers without a wait"
             ]
         );
     }

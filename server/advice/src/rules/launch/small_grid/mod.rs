@@ -1,12 +1,12 @@
 //! launch/small-grid: fewer blocks than the GPU has SMs.
 
-use warplens_facts::facts::{Certainty, Link, LoopCarried, Node};
+use warplens_facts::facts::{Certainty, Link, LoopCarried, Node, Op, Source, Space};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
 use crate::subjects::launch;
 use crate::wording;
-use crate::{Context, Finding, Place};
+use crate::{Context, Finding, Place, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "launch/small-grid",
@@ -41,11 +41,21 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let grid = wording::extents(facts.launch.grid);
     let one = if blocks == 1 { "block" } else { "blocks" };
+    // One block is meant to be one; a grid that a run's arguments make is as large as its problem.
+    let severity = match facts.launch.grid_source {
+        _ if blocks == 1 => Severity::Hint,
+        Source::Run => Severity::Hint,
+        _ => wording::severity(gain, Certainty::Exact, true),
+    };
     Some(Finding {
         rule: RULE.id,
-        severity: wording::severity(gain, Certainty::Exact, true),
+        severity,
         place: Place::Launch,
         message: wording::sentence([
+            Some(format!(
+                "launch more blocks ({} of {sms} SMs idle)",
+                sms - blocks
+            )),
             Some(format!(
                 "{} of {sms} SMs idle: a grid of {grid} is {blocks} {one} of {} threads; {cure}",
                 sms - blocks,
@@ -93,9 +103,15 @@ fn smaller_blocks(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
 
 /// The iterations of the outermost loops over more blocks.
 fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
+    // A sum that is stored on the way is a scan: each iteration needs those before it.
+    let stores = ctx.facts.accesses.iter().any(|access| {
+        access.op == Op::Store && access.space == Space::Global && access.loop_depth > 0
+    });
     let carries = |line: u32| {
         let mut of_loop = ctx.facts.dependence.carried.iter();
-        of_loop.any(|carried| carried.site.line == line && !countable(carried))
+        of_loop.any(|carried| {
+            carried.site.line == line && (!countable(carried) || stores && sums(carried))
+        })
     };
     let long = |node: &Node| {
         matches!(
@@ -121,6 +137,11 @@ fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
     Some((gain, "split each thread's loop over more blocks".to_owned()))
 }
 
+fn sums(carried: &LoopCarried) -> bool {
+    let mut links = carried.chain.links();
+    links.any(|(link, _)| link == Link::Add)
+}
+
 /// True for what iterations on other SMs can begin by themselves: counters, and sums that are added up at the end. A
 /// product that is added may as well be a power.
 fn countable(carried: &LoopCarried) -> bool {
@@ -138,9 +159,7 @@ fn countable(carried: &LoopCarried) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Severity;
     use crate::testing::Kernel;
-    use warplens_facts::facts::Source;
 
     #[test]
     fn eight_fat_blocks_leave_a_hundred_sms_idle() {
@@ -153,8 +172,9 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Warning);
         assert_eq!(
             findings[0].message,
-            "100 of 108 SMs idle: a grid of 8 is 8 blocks of 1024 threads; 128 blocks of 64 hold the same \
-             threads; kernel 3.0x faster without (predicted)"
+            "3.00x: launch more blocks (100 of 108 SMs idle)\n\
+             100 of 108 SMs idle: a grid of 8 is 8 blocks of 1024 threads; 128 blocks of 64 hold the same \
+             threads"
         );
     }
 

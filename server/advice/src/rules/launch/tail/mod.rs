@@ -104,6 +104,10 @@ fn last_wave(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
+                "fill the last wave of blocks ({waves:.2} waves, the last has {} of the GPU)",
+                percent(rest as f64 / wave as f64)
+            )),
+            Some(format!(
                 "{waves:.2} waves: the last is {} of the GPU and takes up to {} of the time, behind {full} full \
                  {waves_word} of {wave} blocks ({} per SM)",
                 percent(rest as f64 / wave as f64),
@@ -166,8 +170,9 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Information);
         assert_eq!(
             findings[0].message,
-            "1.04 waves: the last is 4.2 % of the GPU and takes up to 50 % of the time, behind 1 full wave of \
-             864 blocks (8 per SM); kernel 1.9x faster without (predicted)"
+            "1.92x: fill the last wave of blocks (1.04 waves, the last has 4.2 % of the GPU)\n\
+             1.04 waves: the last is 4.2 % of the GPU and takes up to 50 % of the time, behind 1 full wave of \
+             864 blocks (8 per SM)"
         );
     }
 

@@ -66,6 +66,10 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
+                "launch blocks of {USUAL} to 256 threads ({} occupancy with {threads})",
+                percent(occupancy.fraction)
+            )),
+            Some(format!(
                 "{} occupancy, {} of {} warps: an SM holds at most {} blocks, and a block of {} is {threads} \
                  threads; begin with {USUAL} to 256",
                 percent(occupancy.fraction),
@@ -74,7 +78,8 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
                 occupancy.active_blocks_per_sm,
                 wording::extents(block),
             )),
-            Some(format!("{}, all warps resident", wording::gain(gain))),
+            Some(wording::gain(gain)),
+            Some("the gain is that of all warps resident".to_owned()),
         ]),
         gain,
         related: Vec::new(),
@@ -98,8 +103,10 @@ mod tests {
         assert_eq!(findings[0].severity, Severity::Warning);
         assert_eq!(
             findings[0].message,
-            "50 % occupancy, 32 of 64 warps: an SM holds at most 32 blocks, and a block of 32 is 32 threads; \
-             begin with 128 to 256; kernel 1.4x faster without (predicted), all warps resident"
+            "1.40x: launch blocks of 128 to 256 threads (50 % occupancy with 32)\n\
+             50 % occupancy, 32 of 64 warps: an SM holds at most 32 blocks, and a block of 32 is 32 threads; \
+             begin with 128 to 256\n\
+             the gain is that of all warps resident"
         );
     }
 

@@ -102,6 +102,20 @@ fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
         place,
         message: wording::sentence([
             Some(format!(
+                "{} ({bytes} bytes per thread in local memory{})",
+                match worst {
+                    Some(_) if bytes <= NO_ROOM => {
+                        format!("make the subscripts of `{}` constant", wording::short(name))
+                    }
+                    _ => format!("shrink `{}`", wording::short(name)),
+                },
+                if ctx.registers_known {
+                    ""
+                } else {
+                    ", predicted"
+                }
+            )),
+            Some(format!(
                 "{bytes} bytes of local memory a thread{predicted}: {why}"
             )),
             Some(wording::gain(gain)),

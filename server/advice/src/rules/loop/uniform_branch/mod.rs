@@ -171,6 +171,11 @@ fn finding(ctx: &Context<'_>, branch: &Branch, trips: f64) -> Option<Finding> {
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
+                "decide the branch once, before the loop ({} instructions per warp, ideal {})",
+                number(before),
+                number(after)
+            )),
+            Some(format!(
                 "{} instructions per warp (ideal {}, predicted): `{}` is the same in all {} iterations and decided in \
                  each",
                 number(before),

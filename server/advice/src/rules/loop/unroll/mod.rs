@@ -194,6 +194,11 @@ fn finding(ctx: &Context<'_>, candidate: &Candidate, counting: f64) -> Option<Fi
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
+                "unroll the loop: `{pragma}` ({} instructions per warp instead of {})",
+                number(after),
+                number(before)
+            )),
+            Some(format!(
                 "{} instructions per warp, {} with `{pragma}` (predicted): {} of them count and test `{}`, in {} \
                  iterations that the compiler keeps{}",
                 number(before),

@@ -74,6 +74,12 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Site(first.site),
         message: wording::sentence([
             Some(format!(
+                "copy `{}` to `{}` past the registers ({} stores per warp less)",
+                wording::short(&load.array),
+                wording::short(&access.array),
+                number(saved)
+            )),
+            Some(format!(
                 "{} stores per warp into shared memory that need not be: `{}` goes to `{}` through a register, and from sm_80 on \
                  `__pipeline_memcpy_async` copies past it",
                 number(saved),

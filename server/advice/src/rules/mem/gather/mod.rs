@@ -35,9 +35,13 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         severity: Severity::Hint,
         place: Place::Site(first.site),
         message: format!(
-            "cost not known, up to {} transactions per request: the index of `{}` was loaded, where a warp goes depends \
+            "cost not known: `{}` is a gather (up to {} transactions per request)\n\
+             cost not known, up to {} transactions per request: the index of `{}` was loaded, where a warp goes depends \
              on data",
-            ctx.facts.warp_size, first.text
+            crate::wording::short(&first.array),
+            ctx.facts.warp_size,
+            ctx.facts.warp_size,
+            first.text
         ),
         gain: 1.0,
         related,

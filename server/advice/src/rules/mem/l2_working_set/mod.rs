@@ -77,6 +77,12 @@ fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Fi
         place: Place::Site(access.site),
         message: wording::sentence([
             Some(format!(
+                "work on one part of `{}` at a time ({} read again, L2 holds {})",
+                wording::short(&access.array),
+                mebibytes(reuse.bytes),
+                mebibytes(l2)
+            )),
+            Some(format!(
                 "{} read again by {who}, L2 holds {}: `{}` comes from DRAM each time",
                 mebibytes(reuse.bytes),
                 mebibytes(l2),

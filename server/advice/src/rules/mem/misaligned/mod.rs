@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(findings[0].rule, "mem/misaligned");
         assert_eq!(findings[0].severity, Severity::Hint);
         assert!(
-            findings[0].message.starts_with(
+            findings[0].message.contains(
                 "5 sectors per request (ideal 4): `in[i]` begins 4 bytes behind a boundary of 32 bytes"
             ),
             "{}",

@@ -75,6 +75,13 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             severity: wording::severity(gain, access.certainty, reservation.is_some()),
             place: Place::Site(access.site),
             message: wording::sentence([
+            Some(format!(
+                    "access `{}` {bytes} bytes at a time ({} {} of {} bytes)",
+                    wording::short(&access.array),
+                    number(group.len() as f64),
+                    words.0,
+                    access.bytes_per_lane
+                )),
                 Some(format!(
                     "{} {} of {} bytes (ideal: one of {bytes}): `{}` and what lies behind it are {} one by one",
                     number(group.len() as f64),

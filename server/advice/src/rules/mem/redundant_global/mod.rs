@@ -127,6 +127,14 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
         place: Place::Site(access.site),
         message: wording::sentence([
             Some(format!(
+                "{} ({} loads of each word, ideal 1)",
+                match (constant, wording::short(&access.array)) {
+                    (true, array) => format!("keep `{array}` in constant memory"),
+                    (false, array) => format!("stage `{array}` in shared memory"),
+                },
+                number(worst.times())
+            )),
+            Some(format!(
                 "{} loads of each word: the {} that a block reads by {cause} are loaded {} times, {cure}",
                 number(worst.times()),
                 counted(worst.words, "word", "words"),
@@ -412,7 +420,7 @@ mod tests {
         assert!(
             found[0]
                 .message
-                .starts_with("3 loads of each word: the 258 words that a block reads by"),
+                .contains("3 loads of each word: the 258 words that a block reads by"),
             "{}",
             found[0].message
         );

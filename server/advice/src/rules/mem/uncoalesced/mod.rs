@@ -7,7 +7,8 @@ use warplens_models::Factor;
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::{aos, column_walk, misaligned, strided};
 use crate::subjects::access::{self, Candidate, Costly};
-use crate::wording::number;
+use crate::subjects::siblings;
+use crate::wording::{number, short};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -31,6 +32,8 @@ const NEGLIGIBLE: f64 = 0.001;
 struct MemoryRule {
     id: &'static str,
     claims: fn(&Costly<'_>) -> bool,
+    /// What to do with the array of this name.
+    cure: fn(&str) -> String,
     cause: fn(&Costly<'_>) -> String,
 }
 
@@ -39,26 +42,31 @@ const SPECIFIC: [MemoryRule; 5] = [
     MemoryRule {
         id: column_walk::RULE.id,
         claims: column_walk::claims,
+        cure: |array| format!("let neighbouring threads take neighbouring elements of `{array}`"),
         cause: column_walk::cause,
     },
     MemoryRule {
         id: aos::RULE.id,
         claims: aos::claims,
+        cure: |array| format!("store each field of `{array}` as an array of its own"),
         cause: aos::cause,
     },
     MemoryRule {
         id: strided::RULE.id,
         claims: strided::claims,
+        cure: |array| format!("take elements of `{array}` that lie side by side"),
         cause: strided::cause,
     },
     MemoryRule {
         id: misaligned::RULE.id,
         claims: misaligned::claims,
+        cure: |array| format!("begin rows of `{array}` on a sector"),
         cause: misaligned::cause,
     },
     MemoryRule {
         id: RULE.id,
         claims,
+        cure: |array| format!("coalesce the accesses to `{array}`"),
         cause,
     },
 ];
@@ -87,8 +95,13 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     units(ctx, access, access.transactions_per_request?),
                     number(access.ideal_transactions_per_request?)
                 ),
+                cure: (rule.cure)(&short(&access.array)),
                 cause: (rule.cause)(&costly),
-                quiet: rule.id == misaligned::RULE.id && misaligned::is_caught(ctx),
+                quiet: if rule.id == misaligned::RULE.id {
+                    misaligned::is_caught(ctx)
+                } else {
+                    siblings::use_the_rest(ctx, index) || siblings::is_piece(ctx, index)
+                },
             })
         })
         .collect();
@@ -360,11 +373,11 @@ mod tests {
             .iter()
             .find(|f| f.access == Some(1))
             .expect("told of the costliest");
-        assert_eq!(merged.related.len(), 1);
+        assert_eq!(merged.related.len(), 2);
+        let others = findings.iter().filter(|f| f.access != Some(1));
+        assert!(others.clone().all(|f| f.severity == Severity::Hint));
         assert!(
-            merged
-                .message
-                .contains("so is one more access to `in` on this line"),
+            merged.message.contains("so are 2 more accesses"),
             "{}",
             merged.message
         );
@@ -382,7 +395,7 @@ mod tests {
             .findings(|_| 3.0);
         assert_eq!(stated[0].severity, Severity::Hint);
         assert!(
-            stated[0].message.ends_with("; assumes n = 1024"),
+            stated[0].message.ends_with("\nassumes n = 1024"),
             "{}",
             stated[0].message
         );
@@ -397,7 +410,7 @@ mod tests {
         let findings = Kernel::new().access(scattered).findings(|_| 1.4);
         assert_eq!(findings[0].rule, "mem/uncoalesced");
         assert!(
-            findings[0].message.starts_with(
+            findings[0].message.contains(
                 "8 sectors per request (ideal 4): the lanes of a warp scatter over `in[i]`"
             ),
             "{}",

@@ -46,6 +46,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 severity: wording::severity(gain, access.certainty, reservation.is_some()),
                 place: Place::Site(access.site),
                 message: wording::sentence([
+            Some(format!(
+                        "load a word of `{}` per lane and broadcast it ({} loads of one word per warp)",
+                        wording::short(&access.array),
+                        number(trips)
+                    )),
                     Some(format!(
                         "{} loads of {} bytes for a warp: all its lanes read the same word of `{}`, the next one in \
                          each iteration",

@@ -48,7 +48,8 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity,
         place: Place::Kernel,
         message: format!(
-            "{bytes} bytes of a thread's values spilled{predicted}: `__launch_bounds__({threads}, {blocks})` leaves {now} \
+            "ask for {fewer} per SM in `__launch_bounds__`: {bytes} bytes per thread spill{predicted}\n\
+             {bytes} bytes of a thread's values spilled{predicted}: `__launch_bounds__({threads}, {blocks})` leaves {now} \
              registers per thread, {fewer} per SM would leave {then}"
         ),
         gain: 1.0,

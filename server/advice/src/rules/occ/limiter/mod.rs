@@ -33,7 +33,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         occupancy,
         ..
     } = *ctx;
-    if occupancy.why_impossible.is_some() || occupancy.fraction >= ENOUGH {
+    // A program that tries several blocks knows that they differ.
+    if occupancy.why_impossible.is_some() || occupancy.fraction >= ENOUGH || ctx.block_varies {
         return None;
     }
     let threads = facts.launch.threads_per_block();
@@ -95,9 +96,15 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     Some(Finding {
         rule: RULE.id,
         // Registers predicted from the source are no ground for a warning.
-        severity: wording::severity(gain, certainty, block.is_some()),
+        severity: wording::severity(gain, certainty, true),
         place,
         message: wording::sentence([
+            Some(format!(
+                "keep more warps resident ({} of {} per SM, {} occupancy)",
+                occupancy.active_warps_per_sm,
+                profile.max_warps_per_sm,
+                percent(occupancy.fraction)
+            )),
             Some(format!(
                 "{} occupancy, {} of {} warps: {why}",
                 percent(occupancy.fraction),
@@ -105,7 +112,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
                 profile.max_warps_per_sm
             )),
             occupancy.next_step.clone(),
-            Some(format!("{}, all warps resident", wording::gain(gain))),
+            Some(wording::gain(gain)),
+            Some("the gain is that of all warps resident".to_owned()),
             block,
         ]),
         gain,
@@ -124,10 +132,10 @@ mod tests {
     use warplens_facts::facts::Source;
 
     #[test]
-    fn estimated_registers_are_no_ground_for_a_warning() {
+    fn estimated_registers_are_no_ground_for_more_than_a_hint() {
         let findings = Kernel::new().registers(200).findings(|_| 1.5);
         assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].severity, Severity::Information);
+        assert_eq!(findings[0].severity, Severity::Hint);
         assert!(findings[0].message.contains("(estimated)"));
     }
 
@@ -144,12 +152,16 @@ mod tests {
         let message = &findings[0].message;
         assert!(
             message.starts_with(
-                "18.8 % occupancy, 12 of 64 warps: 49152 bytes of shared memory per block leave room for \
-                 3 blocks of 128 threads; use at most "
+                "1.50x: keep more warps resident (12 of 64 per SM, 18.8 % occupancy)\n\
+                 18.8 % occupancy, 12 of 64 warps: 49152 bytes of shared memory per block leave room for \
+                 3 blocks of 128 threads\nuse at most "
             ),
             "{message}"
         );
-        assert!(message.contains("kernel 1.5x faster"), "{message}");
+        assert!(
+            message.contains("the gain is that of all warps"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -179,6 +191,6 @@ mod tests {
             message.contains("128 registers per thread (estimated)"),
             "{message}"
         );
-        assert!(message.ends_with("; assumes block 256"), "{message}");
+        assert!(message.ends_with("\nassumes block 256"), "{message}");
     }
 }

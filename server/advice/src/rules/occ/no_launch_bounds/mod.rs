@@ -56,7 +56,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity: Severity::Hint,
         place: Place::Kernel,
         message: format!(
-            "{registers} registers per thread{estimated}, and a block of {} can have {most}: without {words} nothing \
+            "add {words}: {registers} registers per thread{estimated}, the launch allows {most}\n\
+             {registers} registers per thread{estimated}, and a block of {} can have {most}: without {words} nothing \
              keeps a compiler from using more, and the launch would fail",
             wording::extents(facts.launch.block)
         ),
@@ -85,7 +86,8 @@ mod tests {
         let findings = kernel.findings(|_| 1.0);
         assert_eq!(
             findings[0].message,
-            "60 registers per thread (estimated), and a block of 1024 can have 64: without `__launch_bounds__` \
+            "add `__launch_bounds__`: 60 registers per thread (estimated), the launch allows 64\n\
+             60 registers per thread (estimated), and a block of 1024 can have 64: without `__launch_bounds__` \
              nothing keeps a compiler from using more, and the launch would fail"
         );
         assert_eq!(findings[0].place, Place::Kernel);

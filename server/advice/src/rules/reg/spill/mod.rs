@@ -40,7 +40,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity,
         place: Place::Kernel,
         message: format!(
-            "{bytes} bytes of a thread's values spilled to local memory{predicted}: {bound}"
+            "{bytes} bytes per thread spill to local memory{predicted}\n\
+             {bytes} bytes of a thread's values spilled to local memory{predicted}: {bound}"
         ),
         gain: 1.0,
         related: Vec::new(),
@@ -66,7 +67,8 @@ mod tests {
             (findings[0].severity, findings[0].message.as_str()),
             (
                 Severity::Hint,
-                "64 bytes of a thread's values spilled to local memory (predicted): a thread has no more than \
+                "64 bytes per thread spill to local memory (predicted)\n\
+             64 bytes of a thread's values spilled to local memory (predicted): a thread has no more than \
                  255 registers"
             )
         );

@@ -39,7 +39,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity: Severity::Information,
         place: Place::Launch,
         message: format!(
-            "{all} bytes of shared memory per block, {parts}: more than the {granted} that {} grants; the launch fails \
+            "ask for {all} bytes of shared memory with `cudaFuncSetAttribute`, else the launch fails\n\
+             {all} bytes of shared memory per block, {parts}: more than the {granted} that {} grants; the launch fails \
              unless `cudaFuncSetAttribute` asks for them (at most {})",
             profile.name,
             profile.shared_per_block_max()

@@ -64,6 +64,10 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
         place: Place::Site(array.site),
         message: wording::sentence([
             Some(format!(
+                "drop the padding of `{}` ({saved} bytes per block, no bank conflict without it)",
+                wording::short(name)
+            )),
+            Some(format!(
                 "{saved} bytes of padding a block: rows of `{name}` are {padded} elements, and no access to it has a \
                  bank conflict with {plain}"
             )),

@@ -50,6 +50,10 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
         place: Place::Site(array.site),
         message: wording::sentence([
             Some(format!(
+                "keep `{}` in a register (each thread reads only what it wrote itself)",
+                wording::short(&array.name)
+            )),
+            Some(format!(
                 "{} bytes of shared memory per block without a use: each thread reads only what it wrote itself, \
                  `{}{text}`; a register does",
                 array.bytes, array.name

@@ -124,6 +124,14 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
         place: Place::Site(site),
         message: wording::sentence([
             Some(format!(
+                "{} ({} per warp for nothing that crosses warps)",
+                match crossing.reach {
+                    Reach::Nothing | Reach::Threads => "remove this barrier",
+                    Reach::Warp | Reach::Block => "let only the warp wait, not the block",
+                },
+                counted(waits, "wait", "waits")
+            )),
+            Some(format!(
                 "{} per warp for nothing that crosses warps: {cause}",
                 counted(waits, "wait", "waits")
             )),

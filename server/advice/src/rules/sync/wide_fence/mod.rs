@@ -43,10 +43,12 @@ fn finding(ctx: &Context<'_>, expression: &Expr) -> Option<Finding> {
     let narrow = understood && writes(Space::Shared) && !writes(Space::Global);
     let message = if narrow {
         format!(
-            "0 stores to global memory are ordered by `{name}()`: `__threadfence_block()` will do"
+            "use `__threadfence_block()` (no store to global memory to order)\n\
+             0 stores to global memory are ordered by `{name}()`: `__threadfence_block()` will do"
         )
     } else if system {
-        "every store before `__threadfence_system()` has to be seen by the host and by other GPUs before the thread goes \
+        "use `__threadfence()` unless the host or another GPU reads the stores\n\
+         every store before `__threadfence_system()` has to be seen by the host and by other GPUs before the thread goes \
          on: where only this GPU reads them, `__threadfence()` will do"
             .to_owned()
     } else {

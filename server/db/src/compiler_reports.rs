@@ -1,4 +1,4 @@
-//! The compiler's word: what it is asked about a file, and which of its answers is a kernel's.
+//! Compiler reports: what a compiler is asked about a file, and which of its answers is a kernel's.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ const PLAIN: &[&str] = &[
 
 impl Engine {
     /// What to ask a compiler about a file: the flags that its compile command and the settings give, for the GPU
-    /// that the settings name. Its answer belongs into [`crate::Overrides::said`] or to [`Engine::hear`].
+    /// that the settings name. Its answer belongs into [`crate::Overrides::said`] or to [`Engine::take_report`].
     pub fn asked(&self, path: &Path, settings: &Settings, bound: Duration) -> CompileRequest {
         let (profile, _) = self.target(settings, path);
         let command = self.project().command(path);

@@ -1,0 +1,121 @@
+//! How findings speak: the form of a headline and of what is below it. `docs/style.md` says it for people.
+
+use warplens_db::PlacedFinding;
+
+/// Letters of a headline, at most.
+const LONGEST: usize = 100;
+/// From this gain on it is told as a number.
+const VISIBLE: f64 = 1.05;
+/// What no finding says, and what it says in its place.
+const BANNED: [(&str, &str); 12] = [
+    (
+        "faster (predicted)",
+        "every time is a prediction; mark what is estimated otherwise",
+    ),
+    ("cost of ideal", "`32 sectors per request (ideal 4)`"),
+    ("under 2 %", "`no visible gain`"),
+    ("faster without", "`1.33x` first"),
+    ("kernel time unchanged", "`no visible gain`"),
+    ("please", "the imperative alone"),
+    ("you should", "the imperative alone"),
+    ("might want", "the imperative alone"),
+    ("a thread of", "`per thread`"),
+    ("maybe", "what it depends on"),
+    ("very", "the figure"),
+    ("->", "`32 passes instead of 1`"),
+];
+
+/// What is wrong with the words of a finding, each as a line.
+pub(crate) fn problems(finding: &PlacedFinding) -> Vec<String> {
+    let headline = finding.message.as_str();
+    let mut found = Vec::new();
+    let mut say = |what: String| found.push(format!("{}: {what}: {headline}", finding.rule));
+    let letters = headline.chars().count();
+    if letters > LONGEST {
+        say(format!("{letters} letters"));
+    }
+    for line in std::iter::once(headline).chain(finding.details.iter().map(String::as_str)) {
+        if line.contains('\n') || line.trim() != line || line.is_empty() {
+            say(format!("no line of its own: {line:?}"));
+        }
+        if line.matches('`').count() % 2 != 0 {
+            say(format!("half of a code mark: {line}"));
+        }
+        if percents_without_a_space(line) {
+            say(format!("a percentage without a space: {line}"));
+        }
+    }
+    for (phrase, instead) in BANNED {
+        // Code that is quoted says what it likes.
+        let words: String = headline.split('`').step_by(2).collect();
+        let words = format!(" {} ", words.to_lowercase());
+        let letters = |c: char| c.is_alphabetic();
+        let whole = words.match_indices(phrase).any(|(at, _)| {
+            !words[..at].ends_with(letters) && !words[at + phrase.len()..].starts_with(letters)
+        });
+        if whole {
+            say(format!("`{phrase}` where {instead} belongs"));
+        }
+    }
+    let told = headline
+        .split_once("x: ")
+        .and_then(|(gain, _)| gain.parse::<f64>().ok());
+    let category = finding.rule.split('/').next().unwrap_or_default();
+    match told {
+        Some(gain) if (gain / finding.gain - 1.0).abs() > 0.006 => {
+            say(format!("says {gain} of a gain of {}", finding.gain));
+        }
+        Some(_) if finding.gain < VISIBLE => say("a gain that no profiler shows".to_owned()),
+        None if finding.gain >= VISIBLE => say(format!("keeps a gain of {} back", finding.gain)),
+        _ => {}
+    }
+    let first = headline
+        .split_once("x: ")
+        .map_or(headline, |(_, what)| what);
+    if first.starts_with(char::is_uppercase) {
+        say("a capital letter".to_owned());
+    }
+    if first.starts_with(|c: char| c.is_ascii_digit())
+        && !["reg", "config", "occ"].contains(&category)
+    {
+        say("a figure before what to do".to_owned());
+    }
+    found
+}
+
+fn percents_without_a_space(line: &str) -> bool {
+    let words: Vec<&str> = line.split('`').step_by(2).collect();
+    let words = words.concat();
+    words
+        .match_indices('%')
+        .any(|(at, _)| words[..at].ends_with(|c: char| c.is_ascii_digit()))
+}
+
+#[test]
+fn what_is_wrong_is_seen() {
+    let mut finding = PlacedFinding {
+        rule: "smem/bank-conflict",
+        severity: warplens_db::Severity::Warning,
+        range: 0..1,
+        message: "1.33x: pad `tile` (32 passes per request, ideal 1)".to_owned(),
+        details: vec!["neighbouring threads are 32 words apart".to_owned()],
+        gain: 1.333,
+        related: Vec::new(),
+        callee: None,
+        kernel: None,
+    };
+    assert_eq!(problems(&finding), [""; 0]);
+    for wrong in [
+        "pad `tile` (32 passes)",
+        "1.50x: pad `tile`",
+        "1.33x: Pad `tile`",
+        "1.33x: pad `tile",
+        "1.33x: 32 passes per request",
+        "1.33x: pad `tile`: 32 -> 1",
+        "1.33x: pad `tile`, saves 20%",
+        &format!("1.33x: pad {}", "tile ".repeat(20).trim()),
+    ] {
+        wrong.clone_into(&mut finding.message);
+        assert_ne!(problems(&finding), [""; 0], "{wrong}");
+    }
+}

@@ -1,0 +1,88 @@
+//! What `Class::name` is as a value: a number, or a static constant whose value is not followed.
+
+use std::sync::Arc;
+
+use warplens_syntax::{Field, Kind, Node};
+
+use super::classes::default_value;
+use super::constants::real;
+use super::forms::has_word;
+use super::{Lowering, text_of};
+use crate::types::{Class, class_of};
+use warplens_ir::{AddressSpace, Expr, ExprKind, Opaque, Real, Site, Type};
+
+/// Bases of bases that are looked into.
+const DEEPEST_BASE: u32 = 16;
+
+impl Lowering<'_> {
+    /// A static constant or an enumerator of a class.
+    pub(super) fn value_of_class(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        site: Site,
+    ) -> Option<Expr> {
+        if let Some((value, ty)) = self.constant_of_class(class, name) {
+            let kind = ExprKind::Int(value);
+            return Some(Expr { kind, ty, site });
+        }
+        let (value, ty) = self.scalar_of_class(class, name, 0)?;
+        let kind = match value {
+            Some(value) => ExprKind::Float(Some(Real::from(value))),
+            None if ty.is_float() => ExprKind::Float(None),
+            None => ExprKind::Opaque(Opaque::Unknown, Vec::new()),
+        };
+        Some(Expr { kind, ty, site })
+    }
+
+    /// The type of a static constant that is no array and no object, and its value where it is a number of floating point.
+    fn scalar_of_class(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        depth: u32,
+    ) -> Option<(Option<f64>, Type)> {
+        if depth > DEEPEST_BASE || !self.look(class, name) {
+            return None;
+        }
+        let found = self.in_class(class, |lowering, member, source| {
+            let declares = matches!(member.kind(), Kind::FieldDeclaration | Kind::Declaration);
+            if !declares
+                || !has_word(member, source, "static") && !has_word(member, source, "constexpr")
+                || !text_of(member, source).contains(name)
+            {
+                return None;
+            }
+            let base = lowering.base_type(member.field(Field::Type)?, source);
+            let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
+            declarators.into_iter().find_map(|declarator| {
+                if declarator.kind() == Kind::FunctionDeclarator {
+                    return None;
+                }
+                let space = AddressSpace::Global;
+                let declared = lowering.declarator(declarator, base.clone(), space, source);
+                if declared.name != name {
+                    return None;
+                }
+                let read = default_value(member, declarator, source)
+                    .map(|value| lowering.unevaluated(|lowering| lowering.expr(value, source)));
+                let ty = match (&declared.ty, &read) {
+                    (Type::Unknown(auto), Some(read)) if auto == "auto" => read.ty.clone(),
+                    (ty, _) => ty.clone(),
+                };
+                let value = read.filter(|_| ty.is_float()).and_then(|read| real(&read));
+                (ty.is_int() || ty.is_float()).then_some((value, ty))
+            })
+        });
+        self.looking.pop();
+        found.or_else(|| {
+            class.bases.iter().find_map(|(base, _)| match base {
+                Type::Struct(structure) => {
+                    let class = class_of(structure)?;
+                    self.scalar_of_class(&class, name, depth + 1)
+                }
+                _ => None,
+            })
+        })
+    }
+}

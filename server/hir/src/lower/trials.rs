@@ -1,0 +1,107 @@
+//! Template parameters that nothing binds: where what is assumed first leaves parts of the kernel without a meaning, other
+//! values are tried, and the one under which most of it has a meaning is taken.
+//!
+//! `Bytes<N * sizeof(T)>` may be specialised for 4, 8 and 16 bytes, `copy<T, 4>` for halves only: a kernel that is launched at all
+//! is launched with arguments that its program has these for.
+
+use super::assumptions::{ASSUMED_INTEGER, ASSUMED_NUMBER, ASSUMED_TYPE};
+use warplens_ir::{Assumption, AssumptionKind, Expr, ExprKind, Kernel, Type};
+
+/// Readings of one kernel beyond the first.
+const MOST_TRIALS: usize = 24;
+/// Expressions of all of them.
+const MOST_EXPRESSIONS: u32 = 60_000;
+/// Types that specialisations are for.
+const TYPES: [&str; 4] = ["__half", "float", "int", "double"];
+/// Numbers that they are for.
+const NUMBERS: [&str; 6] = ["4", "8", "16", "1", "2", "128"];
+
+/// The kernel under the assumptions that leave the fewest parts of it without a meaning. `given`: what the user binds; what is tried
+/// is bound behind it.
+pub(super) fn best(
+    first: Kernel,
+    expressions: u32,
+    given: &[(String, String)],
+    read: impl Fn(&[(String, String)]) -> Option<(Kernel, u32)>,
+) -> Kernel {
+    let mut best = first;
+    let mut least = without_meaning(&best);
+    if least == 0 {
+        return best;
+    }
+    let (mut trials, mut spent) = (0, expressions);
+    let by_user = given.len();
+    let mut given = given.to_vec();
+    let mut tried: Vec<String> = Vec::new();
+    while let Some(assumed) = next(&best, &tried) {
+        tried.push(assumed.name.clone());
+        for value in alternatives(&assumed.value) {
+            if trials == MOST_TRIALS || spent > MOST_EXPRESSIONS || least == 0 {
+                return best;
+            }
+            let mut other = given.clone();
+            other.push((assumed.name.clone(), value.to_owned()));
+            let Some((mut kernel, expressions)) = read(&other) else {
+                continue;
+            };
+            trials += 1;
+            spent = spent.saturating_add(expressions);
+            let left = without_meaning(&kernel);
+            if left < least {
+                least = left;
+                for (name, value) in &other[by_user..] {
+                    if kernel.assumed.iter().all(|known| known.name != *name) {
+                        kernel.assumed.push(Assumption {
+                            name: name.clone(),
+                            value: value.clone(),
+                            kind: AssumptionKind::Template,
+                        });
+                    }
+                }
+                best = kernel;
+                given = other;
+                break;
+            }
+        }
+    }
+    best
+}
+
+/// How many parts of it have no meaning, of those that other template arguments may give one; accesses to types that were not
+/// read are among them.
+fn without_meaning(kernel: &Kernel) -> usize {
+    let mut parts = kernel.not_understood.len();
+    let mut look = |expression: &Expr| {
+        let accesses = matches!(expression.kind, ExprKind::Deref(_) | ExprKind::Index(..));
+        parts += usize::from(accesses && matches!(expression.ty, Type::Unknown(_)));
+    };
+    warplens_ir::walk::expressions(&kernel.body, &mut look);
+    for routine in &kernel.routines {
+        warplens_ir::walk::expressions(&routine.body, &mut look);
+    }
+    parts
+}
+
+/// The next parameter for which a plain type or number was assumed.
+fn next(kernel: &Kernel, tried: &[String]) -> Option<Assumption> {
+    let mut all = kernel.assumed.iter();
+    all.find(|assumed| {
+        assumed.kind == AssumptionKind::Template
+            && !tried.contains(&assumed.name)
+            && alternatives(&assumed.value).next().is_some()
+    })
+    .cloned()
+}
+
+fn alternatives(value: &str) -> impl Iterator<Item = &'static str> {
+    let plain = [ASSUMED_TYPE.0, ASSUMED_INTEGER.0];
+    let others: &[&str] = if plain.contains(&value) {
+        &TYPES
+    } else if value.parse() == Ok(ASSUMED_NUMBER) {
+        &NUMBERS
+    } else {
+        &[]
+    };
+    let value = value.to_owned();
+    others.iter().copied().filter(move |other| *other != value)
+}

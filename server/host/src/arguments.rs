@@ -1,0 +1,20 @@
+//! A call as it is evaluated: the name of its function, and its arguments with their values.
+
+use warplens_syntax::Node;
+
+use super::value::{Place, Value};
+
+/// An argument of a call.
+pub(super) struct Argument<'t> {
+    pub(super) value: Value,
+    pub(super) place: Option<Place>,
+    pub(super) node: Option<Node<'t>>,
+}
+
+/// How a call names its function.
+pub(super) struct Named<'t> {
+    pub(super) name: String,
+    pub(super) template_list: Option<Node<'t>>,
+    /// `a::b`.
+    pub(super) scope: Option<String>,
+}
