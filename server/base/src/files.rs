@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use ignore::WalkBuilder;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::paths::{normalise, normalised};
+use crate::regular::{open_regular, read_regular};
 use crate::text::decode;
+use crate::walk::walk;
 
 /// Where the text of files comes from. Paths are taken as spelled, after [`normalise`](crate::normalise).
 ///
@@ -389,7 +390,7 @@ impl Files for DiskFiles {
     }
 
     fn bytes(&self, path: &Path, part: Range<u64>) -> io::Result<Vec<u8>> {
-        let mut file = fs::File::open(path)?;
+        let mut file = open_regular(path)?;
         file.seek(SeekFrom::Start(part.start))?;
         let mut bytes = Vec::new();
         file.take(part.end - part.start).read_to_end(&mut bytes)?;
@@ -406,17 +407,10 @@ impl Files for DiskFiles {
         most: usize,
         wanted: &dyn Fn(&Path) -> bool,
     ) -> Vec<PathBuf> {
-        let Some((first, others)) = folders.split_first() else {
-            return Vec::new();
-        };
-        let mut builder = WalkBuilder::new(first);
-        for folder in others {
-            builder.add(folder);
-        }
         // A folder that is no git repository may have a .gitignore just as well.
-        let walk = builder.require_git(false).follow_links(false).build();
+        let walk = walk(folders, true);
         // Links to files are files here: only links to folders could lead in circles.
-        let found = walk.take(MAX_WALKED).flatten().filter(|entry| {
+        let found = walk.take(MAX_WALKED).filter(|entry| {
             wanted(entry.path()) && entry.file_type().is_some_and(|kind| !kind.is_dir())
         });
         found
@@ -632,13 +626,7 @@ fn read(path: &Path, stamp: Stamp) -> Content {
 }
 
 fn read_text(path: &Path) -> Option<Arc<str>> {
-    let file = fs::File::open(path).ok()?;
-    let mut bytes = Vec::new();
-    // The length is asked of what is read: some files have none, some grow.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return None;
-    }
+    let bytes = read_regular(path, MAX_FILE_BYTES).ok()?;
     decode(bytes).ok().map(Into::into)
 }
 

@@ -11,9 +11,11 @@ mod files;
 mod include_search;
 mod launch_json;
 mod paths;
+mod regular;
 mod run_lines;
 mod system_headers;
 mod text;
+mod walk;
 
 pub use bounds::Bounds;
 pub use command::{Command, CommandLanguage, Define, split_command};
@@ -22,6 +24,8 @@ pub use files::{DiskFiles, Entry, EntryKind, Files, NoFiles, OpenFiles, SourceFi
 pub use include_search::{HeaderIndex, IncludeSearch};
 pub use launch_json::in_launch_json;
 pub use paths::normalise;
+pub use regular::{open_regular, read_regular};
 pub use run_lines::{Program, RunLine, in_cmake, in_makefile, in_script};
 pub use system_headers::is_system_header;
 pub use text::{NotText, decode};
+pub use walk::walk;

@@ -335,7 +335,8 @@ impl<'a> Pressure<'a> {
             let to = graph.to(B(piece.block as u32)).into_iter();
             to.map(|to| first[to.0 as usize]).collect()
         };
-        let (live_in, live_out) = self.live(&orders, &made, &given, behind);
+        let crossing = Crossing::of(&orders, &made, &given, self.words.len());
+        let (live_in, live_out) = crossing.live(&orders, &made, &given, behind);
         let recompute = nvcc().registers.recompute;
         self.cheap = vec![0u64; self.words.len().div_ceil(CHUNK)];
         for (number, value) in self.values.iter().enumerate() {
@@ -348,11 +349,16 @@ impl<'a> Pressure<'a> {
         for (number, (orders, leaves)) in orders.into_iter().zip(live_out).enumerate() {
             let mut entered = live_in[number].clone();
             for &v in &made[number] {
-                put(&mut entered, v);
+                crossing.put(&mut entered, v);
             }
             let piece = &pieces[number];
             let code = &code.blocks[piece.block][piece.code.clone()];
-            found.push(self.block(code, orders, &entered, &leaves, &mut local));
+            let edges = Edges {
+                crossing: &crossing,
+                entered: &entered,
+                leaves: &leaves,
+            };
+            found.push(self.block(code, orders, &edges, &mut local));
         }
         found
     }
@@ -362,8 +368,7 @@ impl<'a> Pressure<'a> {
         &self,
         code: &'a [Instruction],
         mut orders: Vec<Operands>,
-        entered: &[u64],
-        leaves: &[u64],
+        edges: &Edges<'_>,
         local: &mut [u32],
     ) -> Block<'a> {
         let mut values: Vec<u32> = Vec::new();
@@ -378,10 +383,11 @@ impl<'a> Pressure<'a> {
             }
             *v = *number;
         }
-        let untouched = members(entered).filter(|v| local[*v] == NONE);
+        let entered = members(edges.entered).map(|at| edges.crossing.values[at]);
+        let untouched = entered.filter(|v| local[*v as usize] == NONE);
         let through = untouched.fold((0, 0), |(all, kept), v| {
-            let words = self.words[v];
-            let cheap = is(&self.cheap, v as u32);
+            let words = self.words[v as usize];
+            let cheap = is(&self.cheap, v);
             (all + words, kept + if cheap { 0 } else { words })
         });
         for &v in &values {
@@ -429,8 +435,8 @@ impl<'a> Pressure<'a> {
         let remade = (0..values.len()).filter(|v| uses[*v] > 0 && cheap[*v]);
         Block {
             remade: remade.map(|v| words[v]).sum(),
-            entered: values.iter().map(|v| is(entered, *v)).collect(),
-            leaves: values.iter().map(|v| is(leaves, *v)).collect(),
+            entered: edges.among(edges.entered, &values),
+            leaves: edges.among(edges.leaves, &values),
             waits: waits.collect(),
             code,
             orders,
@@ -447,6 +453,80 @@ impl<'a> Pressure<'a> {
             through,
         }
     }
+}
+
+/// Values that may live where one piece ends and another begins, by numbers of their own: most live within one, and a set for
+/// each piece of all values would be as large as the square of the kernel.
+struct Crossing {
+    /// The number of each value, and the value of each number.
+    number: Vec<u32>,
+    values: Vec<u32>,
+}
+
+/// What lives at a piece's start and end.
+struct Edges<'a> {
+    crossing: &'a Crossing,
+    entered: &'a [u64],
+    leaves: &'a [u64],
+}
+
+impl Edges<'_> {
+    fn among(&self, set: &[u64], values: &[u32]) -> Vec<bool> {
+        let among = values.iter().map(|v| self.crossing.is(set, *v));
+        among.collect()
+    }
+}
+
+impl Crossing {
+    /// Those that a piece reads and does not make before, those given to phis, and these.
+    fn of(orders: &[Vec<Operands>], made: &[Vec<u32>], given: &[Vec<u32>], count: usize) -> Self {
+        let mut crossing = Crossing {
+            number: vec![NONE; count],
+            values: Vec::new(),
+        };
+        // The last piece that made each value.
+        let mut maker = vec![NONE; count];
+        for (piece, orders) in orders.iter().enumerate() {
+            let piece_number = piece as u32;
+            for &v in made[piece].iter().chain(&given[piece]) {
+                crossing.add(v);
+            }
+            for &v in &made[piece] {
+                maker[v as usize] = piece_number;
+            }
+            for order in orders {
+                for &(v, _) in &order.read {
+                    if maker[v as usize] != piece_number {
+                        crossing.add(v);
+                    }
+                }
+                for &v in &order.made {
+                    maker[v as usize] = piece_number;
+                }
+            }
+        }
+        crossing
+    }
+
+    fn add(&mut self, v: u32) {
+        let number = &mut self.number[v as usize];
+        if *number == NONE {
+            *number = self.values.len() as u32;
+            self.values.push(v);
+        }
+    }
+
+    fn put(&self, set: &mut [u64], v: u32) {
+        let number = self.number[v as usize];
+        if number != NONE {
+            put(set, number);
+        }
+    }
+
+    fn is(&self, set: &[u64], v: u32) -> bool {
+        let number = self.number[v as usize];
+        number != NONE && is(set, number)
+    }
 
     /// What lives at each piece's start and end; `behind` says which come behind one.
     fn live(
@@ -457,18 +537,18 @@ impl<'a> Pressure<'a> {
         behind: impl Fn(usize) -> SmallVec<[usize; 2]>,
     ) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
         let blocks = orders.len();
-        let chunks = self.words.len().div_ceil(CHUNK);
+        let chunks = self.values.len().div_ceil(CHUNK);
         // What each block reads before it makes it, and what it makes.
         let mut reads: Vec<Vec<u64>> = vec![vec![0; chunks]; blocks];
         let mut makes = reads.clone();
         for (block, orders) in orders.iter().enumerate() {
             let (reads, makes) = (&mut reads[block], &mut makes[block]);
-            made[block].iter().for_each(|v| put(makes, *v));
+            made[block].iter().for_each(|v| self.put(makes, *v));
             for order in orders {
-                for &(v, _) in order.read.iter().filter(|(v, _)| !is(makes, *v)) {
-                    put(reads, v);
+                for &(v, _) in order.read.iter().filter(|(v, _)| !self.is(makes, *v)) {
+                    self.put(reads, v);
                 }
-                order.made.iter().for_each(|v| put(makes, *v));
+                order.made.iter().for_each(|v| self.put(makes, *v));
             }
         }
         let mut live_in: Vec<Vec<u64>> = vec![vec![0; chunks]; blocks];
@@ -484,7 +564,7 @@ impl<'a> Pressure<'a> {
                         *mine |= theirs;
                     }
                 }
-                given[block].iter().for_each(|v| put(live, *v));
+                given[block].iter().for_each(|v| self.put(live, *v));
                 let parts = live.iter().zip(&reads[block]).zip(&makes[block]);
                 for (((live, reads), makes), entered) in parts.zip(&mut live_in[block]) {
                     let now = reads | live & !makes;
@@ -589,6 +669,8 @@ fn dependences(code: &[Instruction], orders: &[Operands], values: usize) -> List
     // The last store, and the loads since, by class of memory.
     let mut stores: FxHashMap<Class, u32> = FxHashMap::default();
     let mut loads: FxHashMap<Class, Vec<u32>> = FxHashMap::default();
+    // The last branch: it waits for all before it, so that the next waits for it and what is between.
+    let mut branch = 0;
     let mut on: Vec<u32> = Vec::new();
     for (number, (instruction, order)) in code.iter().zip(orders).enumerate() {
         let number = number as u32;
@@ -620,7 +702,7 @@ fn dependences(code: &[Instruction], orders: &[Operands], values: usize) -> List
                 on.extend(loads.remove(&of).unwrap_or_default());
             }
             // What ends the block is at its end.
-            Class::Bra => on.extend(0..number),
+            Class::Bra => on.extend(std::mem::replace(&mut branch, number)..number),
             _ => {}
         }
         on.sort_unstable();

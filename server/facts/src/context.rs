@@ -15,6 +15,10 @@ pub(crate) const BUDGET: u32 = 8192;
 const KERNEL_BUDGET: u32 = 60_000;
 /// What a sum may still take when the kernel's budget is spent.
 const LEAST_BUDGET: u32 = 64;
+/// Guards that are looked at for the price of one case. A branch behind thousands of others takes more of the budget.
+const GUARDS_OF_A_CASE: usize = 64;
+/// However many guards there are, a sum takes that many cases.
+const FEWEST_CASES: u32 = 4;
 
 /// Counters and guards that something was counted under.
 type Counted = (Vec<Symbol>, Vec<Guard>);
@@ -89,12 +93,16 @@ impl Budget {
         each: &mut dyn FnMut(&Case),
     ) -> bool {
         let left = self.left.get();
+        let price =
+            1 + u32::try_from(query.guards.len() / GUARDS_OF_A_CASE).unwrap_or(u32::MAX - 1);
+        let affordable = (left.max(LEAST_BUDGET) / price).max(FEWEST_CASES);
         let query = Query {
-            budget: query.budget.min(left.max(LEAST_BUDGET)),
+            budget: query.budget.min(affordable),
             ..query.clone()
         };
         let outcome = domain.visit(arena, &query, each);
-        self.left.set(left.saturating_sub(outcome.looked_at));
+        let spent = outcome.looked_at.saturating_mul(price);
+        self.left.set(left.saturating_sub(spent));
         outcome.complete
     }
 }

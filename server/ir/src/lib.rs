@@ -31,4 +31,5 @@ pub use warplens_syntax::Language;
 
 pub use walk::{
     Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, parts,
+    walk_block, walk_expression, walk_statement,
 };

@@ -40,6 +40,8 @@ pub struct Struct {
     pub size: u64,
     /// Alignment.
     pub align: u64,
+    /// What its fields hold in the end, and itself: an array is as much as one of its elements.
+    pub parts: u64,
     /// Its definition with what binds its template parameters; absent where only the layout is known.
     pub class: Option<Origin>,
 }
@@ -126,7 +128,9 @@ impl Struct {
     pub fn new(name: &str, fields: Vec<(String, Type)>, union: bool, min_align: u64) -> Struct {
         let (mut offset, mut align, mut size) = (0u64, min_align.clamp(1, MOST_ALIGNED), 0u64);
         let mut laid = Vec::with_capacity(fields.len());
+        let mut parts = 1u64;
         for (name, ty) in fields {
+            parts = parts.saturating_add(ty.parts());
             align = align.max(ty.align());
             offset = if union {
                 0
@@ -146,6 +150,7 @@ impl Struct {
             fields: laid,
             size: size.max(1).next_multiple_of(align),
             align,
+            parts,
             class: None,
         }
     }
@@ -254,6 +259,17 @@ impl Type {
             Type::Array(element, _) | Type::Vector(element, 3) => element.align(),
             Type::Struct(structure) => structure.align,
             _ => self.size().clamp(1, 16),
+        }
+    }
+
+    /// What it holds in the end, as [`Struct::parts`] counts: what a walk through it has to look at.
+    fn parts(&self) -> u64 {
+        match self {
+            Type::Struct(structure) => structure.parts,
+            Type::Array(inner, _) | Type::Vector(inner, _) | Type::Pointer(inner, _) => {
+                inner.parts().saturating_add(1)
+            }
+            _ => 1,
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use ropey::Rope;
 use serde_json::{Map, Value};
+use warplens_base::read_regular;
 use warplens_db::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsProblem};
 use warplens_db::{LaunchValues, Overrides, Variants};
 use warplens_machine::Profiles;
@@ -21,6 +22,8 @@ const COMPILER_BOUND: Duration = Duration::from_mins(1);
 
 /// The project's file.
 pub const FILE_NAME: &str = "warplens.toml";
+/// Settings are written by hand: a larger file is none.
+const LARGEST: u64 = 1 << 20;
 
 /// Settings in force for one document.
 #[derive(Debug, Clone, Default)]
@@ -401,7 +404,7 @@ impl Files {
         {
             return Some(file.clone());
         }
-        let file = match std::fs::read(path).map(String::from_utf8) {
+        let file = match read_regular(path, LARGEST).map(String::from_utf8) {
             Ok(Ok(text)) => ConfigFile::parse(path.to_owned(), &text, profiles),
             Ok(Err(error)) => unreadable(path, format!("not UTF-8: {}", error.utf8_error())),
             Err(error) => unreadable(path, format!("cannot be read: {error}")),

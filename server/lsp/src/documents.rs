@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use ropey::Rope;
 use tokio::sync::watch;
 use tower_lsp_server::ls_types::{TextDocumentContentChangeEvent, Uri};
+use warplens_base::read_regular;
 use warplens_db::is_header;
 use warplens_db::{Cancel, FileAnalysis};
 use warplens_models::ModelId;
@@ -88,14 +89,16 @@ impl Analysed {
     /// Whether its file says what the document says.
     pub fn is_on_disk(&self) -> bool {
         self.path.is_absolute()
-            && std::fs::read(&self.path).is_ok_and(|bytes| {
-                let mut rest = &bytes[..];
-                self.document.rope().chunks().all(|chunk| {
-                    let same = rest.strip_prefix(chunk.as_bytes());
-                    rest = same.unwrap_or_default();
-                    same.is_some()
-                }) && rest.is_empty()
-            })
+            && read_regular(&self.path, self.document.rope().len_bytes() as u64).is_ok_and(
+                |bytes| {
+                    let mut rest = &bytes[..];
+                    self.document.rope().chunks().all(|chunk| {
+                        let same = rest.strip_prefix(chunk.as_bytes());
+                        rest = same.unwrap_or_default();
+                        same.is_some()
+                    }) && rest.is_empty()
+                },
+            )
     }
 
     /// Runs the simulating models among `models` for the kernels of that name, or for all, and stores their estimates.
@@ -189,10 +192,22 @@ impl OpenDocument {
     ) {
         for change in changes {
             let rope = self.content.rope();
-            let bytes = match change.range {
+            let mut bytes = match change.range {
                 Some(range) => encoding.to_bytes(rope, range),
                 None => 0..rope.len_bytes(),
             };
+            let mut change = change;
+            if let Some(range) = change.range {
+                // The half that stays counts as a character: a client that edits by halves and this text stay in step.
+                if encoding.splits(rope, range.start.max(range.end)) {
+                    let rest = rope.byte_slice(bytes.end..);
+                    bytes.end += rest.chars().next().map_or(0, char::len_utf8);
+                    change.text.push(char::REPLACEMENT_CHARACTER);
+                }
+                if encoding.splits(rope, range.start.min(range.end)) {
+                    change.text.insert(0, char::REPLACEMENT_CHARACTER);
+                }
+            }
             let start = rope.byte_to_line(bytes.start) as u32;
             let old_end = rope.byte_to_line(bytes.end) as u32;
             let end = bytes.start + change.text.len();

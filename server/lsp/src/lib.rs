@@ -12,6 +12,7 @@ mod configuration;
 mod convert;
 mod documents;
 mod frames;
+mod halves;
 mod log;
 mod long_work;
 mod notifications;

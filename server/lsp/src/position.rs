@@ -66,6 +66,18 @@ impl Encoding {
         rope.line_to_byte(line) + inside
     }
 
+    /// True where a position lies between the two halves of a surrogate pair; [`Self::to_byte`] gives the character's start.
+    pub fn splits(self, rope: &Rope, position: Position) -> bool {
+        let line = position.line as usize;
+        if self != Encoding::Utf16 || line >= rope.len_lines() {
+            return false;
+        }
+        let text = content(rope, line);
+        let column = position.character as usize;
+        column < text.len_utf16_cu()
+            && text.char_to_utf16_cu(text.utf16_cu_to_char(column)) != column
+    }
+
     /// The position of a byte.
     pub fn to_position(self, rope: &Rope, byte: usize) -> Position {
         let byte = byte.min(rope.len_bytes());

@@ -24,6 +24,7 @@ use tower_lsp_server::{ClientSocket, ExitedError};
 use tower_service::Service;
 
 use crate::frames::{self, Frame};
+use crate::halves;
 use crate::outgoing::Outgoing;
 
 /// Serves until the stream ends or `exit` comes.
@@ -95,7 +96,13 @@ impl Message {
         match serde_json::from_slice::<Request>(body) {
             Ok(request) if !request.method().is_empty() => return Message::Request(request),
             Err(error) if error.is_syntax() || error.is_eof() => {
-                return Message::Bad(Id::Null, Error::parse_error());
+                return match halves::replaced(body) {
+                    Some(body) => {
+                        tracing::warn!("read half a surrogate pair as U+FFFD");
+                        Message::parse(&body)
+                    }
+                    None => Message::Bad(Id::Null, Error::parse_error()),
+                };
             }
             // The framework reads a response as a request without a method.
             Ok(_) | Err(_) => {}

@@ -576,7 +576,8 @@ fn findings(out: &mut String, document: &EstimateDocument, style: Style) {
     }
     section(out, style, "Findings");
     for finding in &document.diagnostics {
-        let mut head = format!("  {}:{}:{}: ", finding.file, finding.line, finding.column);
+        let place = format!("{}:{}:{}", finding.file, finding.line, finding.column);
+        let mut head = format!("  {}: ", printable(&place));
         let title = format!("{}[{}]", finding.severity, finding.rule);
         style.push(&mut head, Paint::of_severity(finding.severity), &title);
         let _ = writeln!(out, "{} {}", head, printable(&finding.message));

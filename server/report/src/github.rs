@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::Diagnostic;
 
+use crate::style::printable_lines;
+
 /// One `::error` / `::warning` / `::notice` command for each finding.
 pub fn annotations(diagnostics: &[Diagnostic]) -> String {
     let mut out = String::new();
@@ -29,8 +31,8 @@ pub fn annotations(diagnostics: &[Diagnostic]) -> String {
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
+    printable_lines(text)
+        .replace('%', "%25")
         .replace('\n', "%0A")
 }
 

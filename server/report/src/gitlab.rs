@@ -5,6 +5,7 @@ use warplens_db::wire::Diagnostic;
 
 use crate::baseline::Texts;
 use crate::fingerprint::fingerprints;
+use crate::style::printable_lines;
 
 /// The report. `texts` gives the text of a file by the name its findings carry.
 pub fn code_quality(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Value {
@@ -20,7 +21,7 @@ pub fn code_quality(diagnostics: &[Diagnostic], texts: &Texts<'_>) -> Value {
                 _ => "info",
             };
             json!({
-                "description": diagnostic.whole(),
+                "description": printable_lines(&diagnostic.whole()),
                 "check_name": diagnostic.rule,
                 "fingerprint": fingerprint,
                 "severity": severity,

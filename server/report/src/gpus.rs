@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use warplens_codegen::Class;
 use warplens_machine::Profile;
 
@@ -219,10 +220,8 @@ fn teraflops(gpu: &Gpu) -> Option<f64> {
 /// One profile, every figure with its source.
 pub fn full(gpu: &Gpu, style: Style) -> String {
     let mut out = style.paint(Paint::Strong, &gpu.id);
-    out.push_str(&printable(&format!(
-        "  {}, {} {}\n\n",
-        gpu.name, gpu.vendor, gpu.architecture
-    )));
+    let named = format!("  {}, {} {}", gpu.name, gpu.vendor, gpu.architecture);
+    let _ = writeln!(out, "{}\n", printable(&named));
     let mut table = Table::new(&[
         ("figure", Align::Left),
         ("value", Align::Right),

@@ -26,10 +26,12 @@ pub fn page(document: &ProgramDocument, style: Style) -> String {
     let mut out = pages.join("\n");
     if !document.without_launches.is_empty() {
         let text = format!(
-            "\nlaunches nothing: {}\n",
-            document.without_launches.join(", ")
+            "launches nothing: {}",
+            printable(&document.without_launches.join(", "))
         );
-        style.push(&mut out, Paint::Quiet, &printable(&text));
+        out.push('\n');
+        style.push(&mut out, Paint::Quiet, &text);
+        out.push('\n');
     }
     out
 }

@@ -106,17 +106,38 @@ pub fn truncate(text: &str, width: usize) -> String {
     cut
 }
 
-/// Control characters made harmless, so that a hostile file name or source line cannot drive the terminal.
+/// Characters that act instead of being shown made harmless, so that a hostile file name or source line neither drives the
+/// terminal nor begins a line of its own nor shows text in another order than it has.
 pub fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    let shown = |c: char| {
+        if is_shown(c) {
+            c
+        } else {
+            char::REPLACEMENT_CHARACTER
+        }
+    };
+    text.chars().map(shown).collect()
+}
+
+/// [`printable`], in which lines stay lines.
+pub fn printable_lines(text: &str) -> String {
+    let shown = |c: char| {
+        if is_shown(c) || c == '\n' {
+            c
+        } else {
+            char::REPLACEMENT_CHARACTER
+        }
+    };
+    text.chars().map(shown).collect()
+}
+
+/// False for control characters, and for those that turn the direction of a text or break its line.
+fn is_shown(c: char) -> bool {
+    let turns = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    !c.is_control() && !turns
 }
 
 /// `text` broken at spaces into lines of at most `width` columns (a longer word gets a line of its own).
@@ -167,6 +188,17 @@ mod tests {
     #[test]
     fn escape_sequences_of_others_do_not_reach_the_terminal() {
         assert_eq!(printable("a\x1b[2Jb"), "a\u{fffd}[2Jb");
+    }
+
+    #[test]
+    fn names_begin_no_line_and_turn_no_text() {
+        let name = "a\nb\u{202e}c\u{2066}\u{2028}\u{7}.cu";
+        assert_eq!(
+            printable(name),
+            "a\u{fffd}b\u{fffd}c\u{fffd}\u{fffd}\u{fffd}.cu"
+        );
+        assert_eq!(printable_lines("a\nb\u{202e}"), "a\nb\u{fffd}");
+        assert_eq!(printable("größe µs → 1 → 名前"), "größe µs → 1 → 名前");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use warplens_base::read_regular;
 use warplens_db::settings::Settings;
 use warplens_db::wire::Diagnostic;
 use warplens_machine::Profiles;
@@ -11,6 +12,8 @@ use crate::position::position;
 
 /// The file's name.
 pub const NAME: &str = "warplens.toml";
+/// Settings are written by hand: a larger file is none.
+const LARGEST: u64 = 1 << 20;
 
 /// Settings in force for a folder.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +62,7 @@ pub fn load(file: &Path, profiles: &Profiles) -> Config {
         gain: 1.0,
         ..Diagnostic::default()
     };
-    let text = match std::fs::read(file).map(String::from_utf8) {
+    let text = match read_regular(file, LARGEST).map(String::from_utf8) {
         Ok(Ok(text)) => text,
         Ok(Err(_)) => {
             let diagnostics = vec![invalid([1, 1, 1, 2], "is not UTF-8; ignored".to_owned())];

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use warplens_base::decode;
+use warplens_base::{decode, read_regular, walk};
 use warplens_db::affected::Edited;
 
+use crate::input::LARGEST;
 use crate::{config, revision};
 
 /// With more of them nearly everything is affected, and finding out by what takes longer.
@@ -46,12 +47,12 @@ pub fn edited(before: &Path, after: &Path) -> Option<Vec<Edited>> {
 
 /// The text of a file, if it is one.
 pub fn text(path: &Path) -> Option<String> {
-    decode(std::fs::read(path).ok()?).ok()
+    decode(read_regular(path, LARGEST).ok()?).ok()
 }
 
 fn listed(folder: &Path) -> BTreeSet<PathBuf> {
-    let walk = ignore::WalkBuilder::new(folder).git_ignore(false).build();
-    let files = walk.flatten().map(ignore::DirEntry::into_path);
+    let walk = walk(&[folder.to_owned()], false);
+    let files = walk.map(|entry| entry.into_path());
     let read = files.filter(|path| revision::is_read(path) && path.is_file());
     read.filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned()))
         .collect()
@@ -63,7 +64,7 @@ fn same(old: &Path, new: &Path) -> bool {
         return false;
     };
     before == after
-        && match (std::fs::read(old), std::fs::read(new)) {
+        && match (read_regular(old, LARGEST), read_regular(new, LARGEST)) {
             (Ok(old), Ok(new)) => old == new,
             _ => false,
         }

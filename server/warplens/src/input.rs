@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use warplens_base::{DiskFiles, NotText, decode};
+use warplens_base::{DiskFiles, NotText, decode, read_regular};
 use warplens_db::wire::Diagnostic;
 use warplens_syntax::{Document, Language};
 
 /// Larger files are generated, not edited by hand.
-const LARGEST: u64 = 50 * 1024 * 1024;
+pub const LARGEST: u64 = 50 * 1024 * 1024;
 
 /// A file that could be read.
 #[derive(Debug)]
@@ -136,18 +136,14 @@ pub fn bytes(path: &Path) -> Result<Vec<u8>, Unreadable> {
     if let Some(piped) = PIPED.get().filter(|piped| piped.path == path) {
         return Ok(piped.bytes.clone());
     }
-    let size = std::fs::metadata(path).map_err(|error| Unreadable::whole(reason(&error)))?;
-    if size.is_dir() {
-        return Err(Unreadable::whole("is a folder, not a file".to_owned()));
-    }
-    if size.len() > LARGEST {
-        return Err(Unreadable::whole(format!(
-            "is {} MiB large; files over {} MiB are not read",
-            size.len() >> 20,
-            LARGEST >> 20
-        )));
-    }
-    std::fs::read(path).map_err(|error| Unreadable::whole(reason(&error)))
+    read_regular(path, LARGEST).map_err(|error| Unreadable::whole(reason(&error)))
+}
+
+/// The text of a file that the user named and that is no source: a baseline, a space, a recording.
+pub fn text(path: &Path) -> std::io::Result<String> {
+    let bytes = read_regular(path, LARGEST)?;
+    String::from_utf8(bytes)
+        .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
 /// Reads and parses one file.
@@ -168,6 +164,9 @@ fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "no such file or folder".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::FileTooLarge => {
+            format!("is {error}; it is not read")
+        }
         _ => format!("cannot be read: {error}"),
     }
 }
@@ -199,9 +198,8 @@ fn holds_kernels(path: &Path) -> bool {
             "c" | "cc" | "cpp" | "cxx" | "h" | "hh" | "hpp" | "hxx" | "inc" | "inl" | "ipp" | "tcc"
         )
     );
-    host && std::fs::metadata(path).is_ok_and(|meta| meta.len() <= LARGEST)
-        && std::fs::read(path)
-            .is_ok_and(|bytes| warplens_db::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
+    host && read_regular(path, LARGEST)
+        .is_ok_and(|bytes| warplens_db::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
 }
 
 /// The C and C++ files of a folder, CUDA's and HIP's among them, that may be a program's: `.gitignore` honoured, in a stable order.
@@ -267,11 +265,8 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn walked(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    ignore::WalkBuilder::new(folder)
-        .require_git(false)
-        .build()
-        .flatten()
+    warplens_base::walk(&[folder.to_owned()], true)
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-        .map(ignore::DirEntry::into_path)
+        .map(|entry| entry.into_path())
         .map(|path| path.strip_prefix("./").map(Path::to_owned).unwrap_or(path))
 }

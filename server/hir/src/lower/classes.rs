@@ -110,6 +110,9 @@ impl Lowering<'_> {
         });
         let union = node.kind() == Kind::UnionSpecifier;
         let mut structure = Struct::new(&name, packed(fields), union, align.max(1) as u64);
+        if structure.parts > MOST_PARTS {
+            return None;
+        }
         flatten(&mut structure);
         structure.class = Some(Origin::new(Arc::new(Class {
             name: plain.clone(),
@@ -697,6 +700,9 @@ fn is_member_of(outside: &Definition, class: &Class) -> bool {
     });
     general || !scope.contains('<')
 }
+
+/// A structure of more parts is not laid out: each that holds two of the one before doubles what is to be walked through.
+const MOST_PARTS: u64 = 1 << 14;
 
 pub(super) const CLASSES: &[Kind] = &[
     Kind::StructSpecifier,

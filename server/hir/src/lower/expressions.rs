@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use warplens_syntax::nodes::{
     FieldExpression, PointerExpression, UnaryExpression, UpdateExpression,
 };
 use warplens_syntax::{
     AssignOperator, BinaryOperator, Field, Kind, Node, PointerOperator, UnaryOperator,
-    UpdateOperator,
+    UpdateOperator, words_in,
 };
 
 use super::constants::constant;
@@ -451,7 +452,14 @@ impl Lowering<'_> {
     /// The names in scope as a lambda captures them: what it copies and what the function around it changes is
     /// not followed.
     fn captured(&self, lambda: Node, source: Source) -> Vec<super::Scope> {
-        let mut scopes = self.current().scopes.clone();
+        // Only names that it mentions: lambdas one behind the other would each keep all that stands before.
+        let words: FxHashSet<&str> = words_in(text_of(lambda, source)).collect();
+        let mentioned = |scope: &super::Scope| {
+            let found = words.iter().filter_map(|word| scope.get_key_value(*word));
+            let found = found.map(|(name, meaning)| (name.clone(), meaning.clone()));
+            found.collect()
+        };
+        let mut scopes: Vec<super::Scope> = self.current().scopes.iter().map(mentioned).collect();
         let captures = lambda
             .field(Field::Captures)
             .map_or("", |captures| text_of(captures, source));

@@ -27,6 +27,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
             fields: Vec::new(),
             size,
             align,
+            parts: 1,
             class: None,
         })))
     };

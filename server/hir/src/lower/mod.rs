@@ -80,7 +80,7 @@ pub use kernel::{TemplateArguments, lower};
 
 /// Device functions nest this deep at most.
 const DEEPEST_CALLS: u32 = 40;
-/// Expressions and statements nest this deep at most.
+/// Expressions and statements nest this deep at most, and types and declarators.
 const DEEPEST: u32 = 400;
 /// A kernel that expands to more expressions than this is cut off, and says so.
 const MOST_EXPRESSIONS: u32 = 200_000;
@@ -168,6 +168,8 @@ pub struct Lowering<'u> {
     calls: Vec<MachineCall>,
     axes: [bool; 3],
     depth: u32,
+    /// The types and declarators that are being read, one within the other.
+    types_open: u32,
     /// Reading what an operator works on.
     in_operation: bool,
     expressions: u32,
@@ -237,6 +239,7 @@ impl<'u> Lowering<'u> {
             calls: Vec::new(),
             axes: [false; 3],
             depth: 0,
+            types_open: 0,
             in_operation: false,
             expressions: 0,
             before: Vec::new(),

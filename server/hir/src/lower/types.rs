@@ -68,6 +68,16 @@ impl Lowering<'_> {
     }
 
     pub(super) fn base_type(&mut self, node: Node, source: Source) -> Type {
+        if self.types_open > super::DEEPEST {
+            return Type::Unknown(String::new());
+        }
+        self.types_open += 1;
+        let ty = self.read_type(node, source);
+        self.types_open -= 1;
+        ty
+    }
+
+    fn read_type(&mut self, node: Node, source: Source) -> Type {
         match node.kind() {
             Kind::PipeSpecifier => Type::Library("pipe".into()),
             Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier => {
@@ -196,6 +206,27 @@ impl Lowering<'_> {
 
     /// The declared name and its type.
     pub(super) fn declarator(
+        &mut self,
+        node: Node,
+        base: Type,
+        space: AddressSpace,
+        source: Source,
+    ) -> Declared {
+        if self.types_open > super::DEEPEST {
+            return Declared {
+                name: String::new(),
+                ty: Type::Unknown(String::new()),
+                extents: Vec::new(),
+                reference: false,
+            };
+        }
+        self.types_open += 1;
+        let declared = self.read_declarator(node, base, space, source);
+        self.types_open -= 1;
+        declared
+    }
+
+    fn read_declarator(
         &mut self,
         node: Node,
         base: Type,

@@ -254,8 +254,7 @@ impl Check {
         checked: &CheckRun<Kept>,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> anyhow::Result<BaselineMatches> {
-        let text =
-            fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text = input::text(file).with_context(|| format!("cannot read {}", file.display()))?;
         let baseline = Baseline::read(&text)
             .map_err(|why| anyhow!("{} is not a baseline: {why}", file.display()))?;
         let texts = checked.texts();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
+use warplens_base::read_regular;
 use warplens_db::settings::{Settings, unknown_gpu};
 use warplens_db::wire::EstimateDocument;
 use warplens_db::{Cancel, DEFAULT_GPU, Engine, Overrides};
@@ -297,7 +298,7 @@ impl Estimate {
     fn contents(&self) -> anyhow::Result<BTreeMap<String, Arc<[u8]>>> {
         let mut contents = BTreeMap::new();
         for (name, file) in &self.data {
-            let bytes = std::fs::read(file)
+            let bytes = read_regular(Path::new(file), input::LARGEST)
                 .map_err(|error| anyhow!("{file}: contents of `{name}`: {error}"))?;
             if contents.insert(name.clone(), bytes.into()).is_some() {
                 bail!("the contents of `{name}` are given twice");

@@ -11,6 +11,7 @@ use warplens_report::figure::{counted, time};
 use warplens_report::table::{Align, Cell, Table};
 use warplens_report::{Paint, Style};
 
+use crate::input;
 use crate::output::{self, Colour};
 
 /// Serve a session that `warplens lsp --record` recorded once more, and print how long each answer took
@@ -29,8 +30,7 @@ impl Replay {
     /// Runs it.
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
         let shown = self.file.display();
-        let text =
-            std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {shown}"))?;
+        let text = input::text(&self.file).with_context(|| format!("cannot read {shown}"))?;
         let recording = Recording::read(&text).map_err(|why| anyhow!("{shown}: {why}"))?;
         let replayed = recording.replay(Duration::from_millis(self.longest_pause))?;
         output::emit(&page(&replayed, output::style(colour)))?;
@@ -65,12 +65,13 @@ fn page(replayed: &ReplayReport, style: Style) -> String {
     }
     let mut out = table.render(style, 0);
     for (error, count) in &replayed.errors {
-        let line = format!("{}: {error}\n", counted(*count, "error"));
+        let line = format!("{}: {error}", counted(*count, "error"));
         style.push(
             &mut out,
             Paint::Error,
             &warplens_report::style::printable(&line),
         );
+        out.push('\n');
     }
     for method in &replayed.unanswered {
         style.push(&mut out, Paint::Error, &format!("no response: {method}\n"));

@@ -1,6 +1,5 @@
 //! `warplens sweep`: many configurations of one kernel, predicted without a GPU.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use rayon::prelude::*;
+use warplens_base::open_regular;
 use warplens_db::settings::unknown_gpu;
 use warplens_db::wire::SweepLine;
 use warplens_db::{Engine, TunedKernel};
@@ -180,8 +180,7 @@ impl Sweep {
 }
 
 fn read_space(path: &Path) -> anyhow::Result<Space> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let text = input::text(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
     Space::read(&text).map_err(|why| anyhow!("{}: {why}", path.display()))
 }
 
@@ -189,7 +188,7 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn BufRead>> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(BufReader::new(io::stdin())));
     }
-    let file = File::open(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    let file = open_regular(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
     Ok(Box::new(BufReader::new(file)))
 }
 

@@ -5,13 +5,12 @@
 //! repeated for that alone.
 
 pub(crate) mod hoist_load;
+mod turns;
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_codegen::Class;
-use warplens_facts::facts::{Access, Alias, Certainty, Op, SourceFacts, Space};
-use warplens_ir::{
-    AddressSpace, Expr, ExprKind, Function, Kernel, Part, Site, Stmt, StmtKind, Storage, Type,
-    VarId, parts,
-};
+use warplens_facts::facts::{Access, Alias, Certainty, Op, Space};
+use warplens_ir::{AddressSpace, Kernel, Part, Site, Stmt, StmtKind, Storage, Type, VarId, parts};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
@@ -19,6 +18,8 @@ use crate::rules::mem::no_restrict;
 use crate::subjects::flow::iterations;
 use crate::wording::{self, number};
 use crate::{Context, Cure, Finding, Place, Recompilation};
+
+use turns::{Turn, Turns};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mem/loop-invariant-load",
@@ -40,25 +41,23 @@ const WIDER: f64 = 1.05;
 const ONCE: f64 = 0.9;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = restricted(ctx).into_iter().collect();
+    let turns = Turns::of(ctx.kernel);
+    let mut findings: Vec<Finding> = restricted(ctx, &turns).into_iter().collect();
     if findings.is_empty() {
-        findings.extend(by_hand(ctx));
+        findings.extend(by_hand(ctx, &turns));
     }
     findings
 }
 
 // ---- what `restrict` alone would cure ----------------------------------------------------------
 
-fn restricted(ctx: &Context<'_>) -> Option<Finding> {
+fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
     let accesses = &ctx.facts.accesses;
     let open = |access: &&Access| {
         access.space == Space::Global && matches!(access.alias, Alias::Parameter | Alias::Unknown)
     };
     let mut stores = accesses.iter().filter(open).filter(|a| a.op != Op::Load);
-    if !stores
-        .clone()
-        .any(|store| accesses.iter().any(|load| meets(ctx.facts, load, store)))
-    {
+    if !any_meet(accesses, stores.clone()) {
         return None;
     }
     let mut kernel = ctx.kernel.clone();
@@ -82,11 +81,12 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
     if before - after < ONCE.max(before * PART) || again.gain < SLOWER {
         return None;
     }
+    let saved = Saved::by(&again);
     let worst = accesses
         .iter()
         .enumerate()
         .filter(|(_, access)| access.space == Space::Global && access.alias == Alias::Parameter)
-        .map(|(index, access)| (index, saved(&again, access)))
+        .map(|(index, access)| (index, saved.of(access)))
         .filter(|(_, saved)| *saved >= ONCE)
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?
         .0;
@@ -100,8 +100,8 @@ fn restricted(ctx: &Context<'_>) -> Option<Finding> {
         .any(|a| a.op != Op::Load && a.array == worst_access.array);
     let invariant = accesses
         .iter()
-        .filter(|access| access.space == Space::Global && saved(&again, access) >= ONCE)
-        .all(|access| access.op == Op::Load && !written && invariant(ctx.kernel, access));
+        .filter(|access| access.space == Space::Global && saved.of(access) >= ONCE)
+        .all(|access| access.op == Op::Load && !written && turns.fixed(access));
     let rule = if invariant {
         RULE.id
     } else {
@@ -181,43 +181,87 @@ fn written_per_warp(ctx: &Context<'_>) -> Option<f64> {
     (warps > 0.0).then(|| all / warps)
 }
 
-/// True where a load may be repeated because of a store, as far as their places say.
-fn meets(facts: &SourceFacts, load: &Access, store: &Access) -> bool {
-    load.op == Op::Load
-        && load.space == Space::Global
-        && load.alias == Alias::Parameter
-        && load.array != store.array
-        && (load.loop_depth > 0 && store.loop_depth > 0
-            || facts
-                .accesses
-                .iter()
-                .any(|other| other.site != load.site && other.text == load.text))
+/// True where a load may be repeated because of one of these stores, as far as their places say: to another array, both in
+/// loops, or the load stands at two places.
+fn any_meet<'a>(accesses: &[Access], stores: impl Iterator<Item = &'a Access>) -> bool {
+    let (mut stored, mut in_loops) = (Arrays::default(), Arrays::default());
+    for store in stores {
+        stored.hold(&store.array);
+        if store.loop_depth > 0 {
+            in_loops.hold(&store.array);
+        }
+    }
+    let mut first: FxHashMap<&str, Site> = FxHashMap::default();
+    let mut repeated: FxHashSet<&str> = FxHashSet::default();
+    for access in accesses {
+        if *first.entry(&access.text).or_insert(access.site) != access.site {
+            repeated.insert(&access.text);
+        }
+    }
+    let mut loads = accesses.iter().filter(|access| {
+        access.op == Op::Load && access.space == Space::Global && access.alias == Alias::Parameter
+    });
+    loads.any(|load| {
+        load.loop_depth > 0 && in_loops.has_other(&load.array)
+            || repeated.contains(load.text.as_str()) && stored.has_other(&load.array)
+    })
+}
+
+/// Names of arrays, as far as it matters whether there is another one than a given one.
+#[derive(Default)]
+struct Arrays<'a> {
+    first: Option<&'a str>,
+    others: bool,
+}
+
+impl<'a> Arrays<'a> {
+    fn hold(&mut self, array: &'a str) {
+        self.others |= *self.first.get_or_insert(array) != array;
+    }
+
+    fn has_other(&self, array: &str) -> bool {
+        self.others || self.first.is_some_and(|first| first != array)
+    }
 }
 
 fn is_device(class: Class) -> bool {
     matches!(class, Class::Ldg | Class::Stg)
 }
 
-/// Executions by a warp that the access has the fewer.
-fn saved(again: &Recompilation, access: &Access) -> f64 {
-    let class = if access.op == Op::Load {
-        Class::Ldg
-    } else {
-        Class::Stg
-    };
-    executed(&again.before, access.site, class) - executed(&again.after, access.site, class)
-}
+/// Executions by a warp that each place has the fewer.
+struct Saved(FxHashMap<(Site, Class), f64>);
 
-fn executed(all: &[(Site, Class, f64)], site: Site, class: Class) -> f64 {
-    let here = all.iter().filter(|(at, of, _)| *at == site && *of == class);
-    here.map(|(.., times)| times).sum()
+impl Saved {
+    fn by(again: &Recompilation) -> Saved {
+        let mut saved: FxHashMap<(Site, Class), f64> = FxHashMap::default();
+        for (executed, sign) in [(&again.before, 1.0), (&again.after, -1.0)] {
+            for (site, class, times) in executed {
+                *saved.entry((*site, *class)).or_insert(0.0) += sign * times;
+            }
+        }
+        Saved(saved)
+    }
+
+    fn of(&self, access: &Access) -> f64 {
+        let class = if access.op == Op::Load {
+            Class::Ldg
+        } else {
+            Class::Stg
+        };
+        self.0.get(&(access.site, class)).copied().unwrap_or(0.0)
+    }
 }
 
 // ---- what only a hand can move -----------------------------------------------------------------
 
 /// Loads that stay in a loop though nothing in it can change them: behind a barrier the compiler loads again.
-fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
+fn by_hand(ctx: &Context<'_>, turns: &Turns<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
+    let made: FxHashSet<(Site, Class)> = {
+        let places = ctx.compiled.places.iter();
+        let made = places.filter(|(.., count)| *count > 0);
+        made.map(|(site, class, _)| (*site, *class)).collect()
+    };
     for (index, access) in ctx.facts.accesses.iter().enumerate() {
         let near = matches!(access.space, Space::Global | Space::Shared);
         if !near || access.op != Op::Load || access.loop_depth == 0 || access.site.callee != 0 {
@@ -227,13 +271,13 @@ fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
             let other = other.access.map(|other| &ctx.facts.accesses[other]);
             other.is_some_and(|other| other.text == access.text)
         };
-        if found.iter().any(told) || !stays(ctx, access) {
+        if !stays(&made, turns, access) || found.iter().any(told) {
             continue;
         }
         let Some(trips) = iterations(&ctx.input.flow.nodes, index, 1.0) else {
             continue;
         };
-        if trips < 2.0 || !movable(ctx.kernel, access) {
+        if trips < 2.0 || !movable(ctx.kernel, turns, access) {
             continue;
         }
         let gain = ctx.trial(&[Change::BeforeLoop { access: index }]);
@@ -267,137 +311,22 @@ fn by_hand(ctx: &Context<'_>) -> Vec<Finding> {
 }
 
 /// True where the compiled kernel loads it in each iteration.
-fn stays(ctx: &Context<'_>, access: &Access) -> bool {
+fn stays(made: &FxHashSet<(Site, Class)>, turns: &Turns<'_>, access: &Access) -> bool {
     let class = if access.space == Space::Shared {
         Class::Lds
     } else {
         Class::Ldg
     };
-    let made: u32 = ctx
-        .compiled
-        .places
-        .iter()
-        .filter(|(site, of, _)| *site == access.site && *of == class)
-        .map(|(.., count)| *count)
-        .sum();
-    made > 0 && invariant(ctx.kernel, access)
-}
-
-/// What one iteration of the innermost loop around an access does.
-#[derive(Default)]
-struct Turn {
-    /// Variables that it gives another value.
-    assigned: Vec<VarId>,
-    /// What it stores through; `None` for what is not a plain variable.
-    stored: Vec<Option<VarId>>,
-    /// It has a barrier, or something that is not understood.
-    barrier: bool,
-    unknown: bool,
-    /// The access.
-    place: Option<Expr>,
-}
-
-impl Turn {
-    fn around(kernel: &Kernel, access: &Access) -> Option<Turn> {
-        let mut innermost = None;
-        parts(&kernel.body, &mut |part| {
-            if let Part::Statement(statement) = part
-                && let StmtKind::Loop { .. } = statement.kind
-                && let Some(turn) = Turn::of(statement, access)
-            {
-                innermost = Some(turn);
-            }
-        });
-        innermost
-    }
-
-    /// `None` where the loop does not hold the access.
-    fn of(statement: &Stmt, access: &Access) -> Option<Turn> {
-        let mut turn = Turn::default();
-        parts(std::slice::from_ref(statement), &mut |part| match part {
-            Part::Statement(inner) => match &inner.kind {
-                StmtKind::Declare(id, _) => turn.assigned.push(*id),
-                StmtKind::Barrier => turn.barrier = true,
-                StmtKind::Unknown(_) => turn.unknown = true,
-                _ => {}
-            },
-            Part::Expression(expression) => turn.expression(expression, access),
-        });
-        turn.place.is_some().then_some(turn)
-    }
-
-    fn expression(&mut self, expression: &Expr, access: &Access) {
-        match &expression.kind {
-            ExprKind::Index(..) | ExprKind::Deref(_) if expression.site == access.site => {
-                self.place.get_or_insert_with(|| expression.clone());
-            }
-            ExprKind::Assign(_, place, _) | ExprKind::Step(_, _, place) => self.changes(place),
-            ExprKind::AddressOf(place) => self.changes(place),
-            ExprKind::Call(Function::Math(..) | Function::Load, _) => {}
-            ExprKind::Call(function, values) => {
-                let pure = matches!(
-                    function,
-                    Function::Min
-                        | Function::Max
-                        | Function::Abs
-                        | Function::Mul24
-                        | Function::Bits(_)
-                );
-                if !pure {
-                    match values.first() {
-                        Some(place) => self.stored.push(place.base_variable()),
-                        None => self.unknown = true,
-                    }
-                }
-            }
-            ExprKind::Apply(..) | ExprKind::Opaque(..) => self.unknown = true,
-            _ => {}
-        }
-    }
-
-    fn changes(&mut self, place: &Expr) {
-        match &place.kind {
-            ExprKind::Var(id) => self.assigned.push(*id),
-            ExprKind::Index(..) | ExprKind::Deref(_) => self.stored.push(place.base_variable()),
-            _ => {
-                let through = place.base_variable();
-                self.assigned.extend(through);
-                self.stored.push(through);
-            }
-        }
-    }
-}
-
-/// True where the address is the same in each iteration of the innermost loop, and depends on no memory.
-fn invariant(kernel: &Kernel, access: &Access) -> bool {
-    Turn::around(kernel, access).is_some_and(|turn| turn.fixed())
-}
-
-impl Turn {
-    fn fixed(&self) -> bool {
-        let Some(place) = &self.place else {
-            return false;
-        };
-        let (ExprKind::Index(base, _) | ExprKind::Deref(base)) = &place.kind else {
-            return false;
-        };
-        let inner = match &place.kind {
-            ExprKind::Index(_, index) => Some(&**index),
-            _ => None,
-        };
-        !place.reads(&self.assigned)
-            && inner.is_none_or(|index| !index.reads_or_forks())
-            && base.base_variable().is_some()
-    }
+    made.contains(&(access.site, class)) && turns.fixed(access)
 }
 
 /// True where a load may move before its loop: there is a barrier that has it loaded again, and nothing in the loop
 /// can write to where it reads.
-fn movable(kernel: &Kernel, access: &Access) -> bool {
-    let Some(turn) = Turn::around(kernel, access) else {
+fn movable(kernel: &Kernel, turns: &Turns<'_>, access: &Access) -> bool {
+    let Some((turn, place)) = turns.around(access) else {
         return false;
     };
-    let Some(own) = turn.place.as_ref().and_then(Expr::base_variable) else {
+    let Some(own) = place.base_variable() else {
         return false;
     };
     let apart = |other: &Option<VarId>| {
@@ -419,18 +348,29 @@ fn is_settled(kernel: &Kernel, access: &Access, own: VarId) -> bool {
         parts(&kernel.body, &mut |part| match part {
             Part::Statement(statement) => match &statement.kind {
                 StmtKind::Barrier => open = false,
-                StmtKind::Loop { .. } if Turn::of(statement, access).is_some() => settled = !open,
+                StmtKind::Loop { .. } if holds(statement, access) => settled = !open,
                 _ => {}
             },
             Part::Expression(expression) => {
                 let mut turn = Turn::default();
-                turn.expression(expression, access);
+                turn.expression(expression);
                 open |=
                     turn.unknown || turn.stored.contains(&Some(own)) || turn.stored.contains(&None);
             }
         });
     }
     settled
+}
+
+/// True where the access is in this statement.
+fn holds(statement: &Stmt, access: &Access) -> bool {
+    let mut held = false;
+    parts(std::slice::from_ref(statement), &mut |part| {
+        if let Part::Expression(expression) = part {
+            held |= turns::is_access(expression) && expression.site == access.site;
+        }
+    });
+    held
 }
 
 /// True where two variables never lead to the same memory.
