@@ -1,7 +1,7 @@
 //! The vectors, matrices and quaternions of GLM, for programs that have it beside themselves and not in the tree.
 //!
 //! Declared in C++ as GLM 1.0 defines them with its default settings: columns first, no alignment beyond that of the element, so
-//! that `glm::vec4` in memory is four floats and not one vector. The names here begin with `glm_`, which stands for the namespace:
+//! that `glm::vec4` in memory is four floats and not one vector. The names here begin with `glm_`, which represents the namespace:
 //! a program's own `vec3` is another one.
 
 use std::fmt::Write as _;

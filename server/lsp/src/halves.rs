@@ -30,7 +30,7 @@ pub fn replaced(body: &[u8]) -> Option<Vec<u8>> {
     out
 }
 
-/// The UTF-16 code unit that an escape at that byte stands for.
+/// The UTF-16 code unit that an escape at that byte represents.
 fn escaped(body: &[u8], at: usize) -> Option<u16> {
     let digits = body.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok()?;

@@ -118,7 +118,7 @@ pub(crate) fn blank_typename_of_objects(text: &mut String, language: Language) {
     }
 }
 
-/// Blanks a macro of a header that was not read which stands alone before a loop, `CUTLASS_PRAGMA_UNROLL for (…)`: what it can
+/// Blanks a macro of a header that was not read which is alone before a loop, `CUTLASS_PRAGMA_UNROLL for (…)`: what it can
 /// be is a directive for that loop.
 pub(crate) fn blank_hints_of_loops(text: &mut String, language: Language) {
     if language == Language::OpenCl {

@@ -420,7 +420,7 @@ impl Lowering<'_> {
             .unwrap_or_else(|arguments| self.unread_call(arguments, site))
     }
 
-    /// What `glm::name` is called in the text that stands for that library, where it declares it.
+    /// What `glm::name` is called in the text that represents that library, where it declares it.
     pub(super) fn of_glm(&self, full: &str, name: &str) -> Option<String> {
         let scope = full.trim_start_matches(':').split_once("::")?.0;
         let own = crate::glm::declared(name);

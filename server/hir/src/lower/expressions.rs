@@ -452,7 +452,7 @@ impl Lowering<'_> {
     /// The names in scope as a lambda captures them: what it copies and what the function around it changes is
     /// not followed.
     fn captured(&self, lambda: Node, source: Source) -> Vec<super::Scope> {
-        // Only names that it mentions: lambdas one behind the other would each keep all that stands before.
+        // Only names that it mentions: lambdas one behind the other would each keep all that is before.
         let words: FxHashSet<&str> = words_in(text_of(lambda, source)).collect();
         let mentioned = |scope: &super::Scope| {
             let found = words.iter().filter_map(|word| scope.get_key_value(*word));

@@ -182,7 +182,7 @@ fn written_per_warp(ctx: &Context<'_>) -> Option<f64> {
 }
 
 /// True where a load may be repeated because of one of these stores, as far as their places say: to another array, both in
-/// loops, or the load stands at two places.
+/// loops, or the load is at two places.
 fn any_meet<'a>(accesses: &[Access], stores: impl Iterator<Item = &'a Access>) -> bool {
     let (mut stored, mut in_loops) = (Arrays::default(), Arrays::default());
     for store in stores {

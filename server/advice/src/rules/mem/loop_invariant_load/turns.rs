@@ -92,7 +92,7 @@ pub(super) struct Turns<'k> {
     loops: Vec<Turn>,
     /// Those around what is being visited.
     open: Vec<usize>,
-    /// The innermost loop around each access, the last where it stands in several, and the access.
+    /// The innermost loop around each access, the last where it is in several, and the access.
     innermost: FxHashMap<Site, (usize, &'k Expr)>,
 }
 
