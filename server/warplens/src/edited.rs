@@ -52,7 +52,7 @@ pub fn text(path: &Path) -> Option<String> {
 
 fn listed(folder: &Path) -> BTreeSet<PathBuf> {
     let walk = walk(&[folder.to_owned()], false);
-    let files = walk.map(|entry| entry.into_path());
+    let files = walk.map(ignore::DirEntry::into_path);
     let read = files.filter(|path| revision::is_read(path) && path.is_file());
     read.filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned()))
         .collect()

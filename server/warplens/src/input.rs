@@ -267,6 +267,6 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 fn walked(folder: &Path) -> impl Iterator<Item = PathBuf> {
     warplens_base::walk(&[folder.to_owned()], true)
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-        .map(|entry| entry.into_path())
+        .map(ignore::DirEntry::into_path)
         .map(|path| path.strip_prefix("./").map(Path::to_owned).unwrap_or(path))
 }
