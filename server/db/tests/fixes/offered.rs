@@ -165,10 +165,7 @@ fn our_transpose_is_padded_and_its_diagnostic_goes() {
 
     let after = file.apply(fix);
     assert!(!after.rules().contains(&"smem/bank-conflict"));
-    let promised: f64 = {
-        let rest = fix.title.split("kernel ").nth(1).unwrap();
-        rest.split('x').next().unwrap().parse().unwrap()
-    };
+    let promised = promised(&fix.title);
     let real = file.cycles("transpose_tiled") / after.cycles("transpose_tiled");
     assert!(
         (promised - real).abs() < 0.051,
@@ -595,16 +592,7 @@ fn our_particles_become_a_structure_of_arrays() {
     // What was written by hand is what the action writes.
     let (action, hand) = (after.cycles("move_aos"), file.cycles("move_soa"));
     assert!((action / hand - 1.0).abs() < 0.01, "{action} {hand}");
-    let promised: f64 = fix
-        .title
-        .split("kernel ")
-        .nth(1)
-        .unwrap()
-        .split('x')
-        .next()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let promised = promised(&fix.title);
     let real = file.cycles("move_aos") / action;
     assert!(
         (promised - real).abs() < 0.051,
@@ -948,11 +936,14 @@ fn on_all_our_sources_what_is_offered_helps_and_is_not_offered_again() {
                         fix.title
                     );
                     // What the fix is about is gone; padding may cost another access of the array a little.
-                    // The line below the headline names the access.
-                    let cause = finding.message.lines().nth(1).unwrap_or(&finding.message);
-                    let quoted = cause.split('`').nth(1).expect("an access");
+                    let lines = || std::iter::once(&finding.message).chain(&finding.details);
+                    let mut quoted = lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+                    let quoted = quoted.find(|text| text.contains(['[', '.']));
+                    let quoted = quoted.expect("an access");
                     let again = |one: &PlacedFinding| {
-                        one.rule == fix.rule && one.message.contains(&format!("`{quoted}`"))
+                        let mut text = std::iter::once(&one.message).chain(&one.details);
+                        one.rule == fix.rule
+                            && text.any(|line| line.contains(&format!("`{quoted}`")))
                     };
                     assert!(
                         !fix.title.contains("-> 1,")
@@ -973,4 +964,11 @@ fn on_all_our_sources_what_is_offered_helps_and_is_not_offered_again() {
         }
     }
     assert!(offered >= 5, "{offered}");
+}
+
+/// The gain that a title states.
+fn promised(title: &str) -> f64 {
+    let (before, _) = title.split_once("x faster").expect("a gain");
+    let number = before.rsplit(' ').next().expect("a number");
+    number.parse().expect("a number")
 }
