@@ -29,6 +29,10 @@ impl Unit {
         header: bool,
     ) -> Unit {
         let earlier = earlier.or_else(|| crate::standard::library(parsed.language));
+        let earlier = match earlier {
+            Some(earlier) if parsed.text.contains("glm") => Some(crate::glm::behind(earlier)),
+            earlier => earlier,
+        };
         Unit::behind(parsed, items, earlier, header)
     }
 

@@ -5,6 +5,11 @@
 //! a program's own `vec3` is another one.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use warplens_syntax::{Expanded, Language};
+
+use crate::{Item, Unit, outline};
 
 const LETTERS: [&str; 4] = ["x", "y", "z", "w"];
 
@@ -13,8 +18,29 @@ pub(crate) fn declared(name: &str) -> String {
     format!("glm_{name}")
 }
 
+/// The declarations behind a unit, unless it has them: only texts that mention the library pay for them.
+pub(crate) fn behind(earlier: Arc<Unit>) -> Arc<Unit> {
+    static CUDA: OnceLock<(Arc<Expanded>, Vec<Item>)> = OnceLock::new();
+    static HIP: OnceLock<(Arc<Expanded>, Vec<Item>)> = OnceLock::new();
+    let kept = match earlier.language {
+        Language::Cuda => &CUDA,
+        Language::Hip => &HIP,
+        Language::OpenCl => return earlier,
+    };
+    let mut units = std::iter::successors(Some(&earlier), |unit| unit.earlier.as_ref());
+    if units.any(|unit| unit.templates.contains_key("glm_vec")) {
+        return earlier;
+    }
+    let (parsed, items) = kept.get_or_init(|| {
+        let parsed = Expanded::fragment(&text(), earlier.language);
+        let items = outline(&parsed);
+        (parsed, items)
+    });
+    Arc::new(Unit::behind(parsed, items, Some(earlier), true))
+}
+
 /// The declarations.
-pub(crate) fn text() -> String {
+fn text() -> String {
     let mut text = String::from(
         "template <int L, class T> struct glm_vec;\n\
          template <int C, int R, class T> struct glm_mat;\n\

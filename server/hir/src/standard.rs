@@ -2,7 +2,7 @@
 //!
 //! System headers are not read. These classes matter to what a kernel does all the same: a user's trait derives
 //! from `std::true_type`, a call depends on `std::integral_constant`. They are declared here, in C++, as the
-//! standard describes them (ISO C++17, 23.15 and 23.3), and stand behind every CUDA and HIP file.
+//! standard describes them (ISO C++17, 23.15 and 23.3), and come behind every CUDA and HIP file.
 
 use std::sync::{Arc, OnceLock};
 
@@ -112,7 +112,7 @@ pub(crate) fn library(language: Language) -> Option<Arc<Unit>> {
             Language::Cuda => "constexpr int C10_WARP_SIZE = 32;\n",
             _ => "",
         };
-        let text = format!("{TEXT}{lanes}{}", crate::glm::text());
+        let text = format!("{TEXT}{lanes}");
         let parsed = Expanded::fragment(&text, language);
         let items = outline(&parsed);
         Arc::new(Unit::behind(&parsed, &items, None, true))
