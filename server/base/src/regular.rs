@@ -85,3 +85,45 @@ fn in_units(bytes: u64) -> String {
         format!("{} KiB", bytes >> 10)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("k.cu");
+        fs::write(&path, "12345").expect("written");
+        assert_eq!(read_regular(&path, 5).expect("short enough"), b"12345");
+        let error = read_regular(&path, 4).expect_err("too long");
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        let error = read_regular(folder.path(), 5).expect_err("a folder");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_never_ends_or_waits_is_refused() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).expect("a link");
+        for path in [
+            &pipe,
+            &link,
+            Path::new("/dev/zero"),
+            Path::new("/proc/self/status"),
+        ] {
+            let error = read_regular(path, 1 << 20).expect_err("no stored file");
+            assert_eq!(
+                error.kind(),
+                io::ErrorKind::InvalidInput,
+                "{}",
+                path.display()
+            );
+        }
+    }
+}

@@ -162,3 +162,92 @@ fn patterns(folder: &Path, name: &str, taken: &mut usize) -> Option<Gitignore> {
     }
     builder.build().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a walk of the library finds, which reads ignore files without a bound. Hidden names are left out, also where a pattern
+    /// brings them back.
+    fn by_library(root: &Path) -> Vec<PathBuf> {
+        let mut builder = WalkBuilder::new(root);
+        builder.require_git(false).git_global(false);
+        let found = builder.build().flatten().map(DirEntry::into_path);
+        let mut found: Vec<PathBuf> = found
+            .filter(|path| {
+                let mut parts = path.strip_prefix(root).unwrap_or(path).iter();
+                !parts.any(|part| part.to_string_lossy().starts_with('.'))
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    fn by_us(root: &Path) -> Vec<PathBuf> {
+        let entries = walk(&[root.to_owned()], true);
+        let mut found: Vec<PathBuf> = entries.map(DirEntry::into_path).collect();
+        found.sort();
+        found
+    }
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #[test]
+        fn ignore_files_mean_what_they_mean_to_git(
+            files in proptest::collection::vec("[ab]/?[ab]?/?[ab]{1,2}\\.(cu|h)", 1..12),
+            rules in proptest::collection::vec(
+                ("(|a/|b/|a/b/)(\\.gitignore|\\.ignore)", "(!?/?(\\*\\*/)?[ab*?]{1,2}(\\.cu|\\.h)?/?\n){1,3}"),
+                0..4,
+            ),
+        ) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let root = folder.path();
+            for file in &files {
+                write(root, &file.replace("//", "/"), "");
+            }
+            for (file, text) in &rules {
+                write(root, file, text);
+            }
+            prop_assert_eq!(by_us(root), by_library(root), "{:?}", rules);
+        }
+    }
+
+    #[test]
+    fn a_repository_inside_of_another_has_its_own_patterns() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        write(root, ".gitignore", "*.cu\n");
+        write(root, "inner/k.cu", "");
+        assert!(!by_us(root).contains(&root.join("inner/k.cu")));
+        fs::create_dir(root.join("inner/.git")).expect("made");
+        assert!(by_us(root).contains(&root.join("inner/k.cu")));
+    }
+
+    #[test]
+    fn patterns_past_the_bounds_are_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        write(root, "k.cu", "");
+        let long = "x".repeat(MOST_BYTES as usize);
+        write(root, ".gitignore", &format!("k.cu\n{long}"));
+        assert!(
+            by_us(root).contains(&root.join("k.cu")),
+            "a file that is too large says nothing"
+        );
+        let many = "no\n".repeat(MOST_PATTERNS);
+        write(root, ".gitignore", &format!("{many}k.cu\n"));
+        assert!(by_us(root).contains(&root.join("k.cu")));
+        write(root, ".gitignore", "k.cu\n");
+        assert!(!by_us(root).contains(&root.join("k.cu")));
+    }
+}

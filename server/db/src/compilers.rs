@@ -29,7 +29,7 @@ const MOST_FILES: usize = 256;
 pub struct KernelWithTool {
     /// The compiler, as it is shown: `nvcc 13.0`.
     pub tool: String,
-    /// What it report.
+    /// Registers, spills and instructions.
     pub kernel: KernelReport,
 }
 
@@ -45,7 +45,7 @@ pub struct PlacedReport {
 }
 
 impl PlacedReport {
-    /// The report with its lines where they stand in the kernel's text as it is now.
+    /// The report with its lines where they are in the kernel's text as it is now.
     pub(crate) fn placed(self, document: &Document, first: u32, places: &Places) -> PlacedReport {
         if self.current {
             return self;

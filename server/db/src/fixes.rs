@@ -37,13 +37,9 @@ impl Engine {
         found
             .into_iter()
             .enumerate()
-            .map(|(index, fix)| PlacedFix {
-                preferred: best.get(fix.rule).is_some_and(|(kept, _)| *kept == index),
-                title: fix.title,
-                rule: fix.rule,
-                edits: fix.edits,
-                complete: fix.complete,
-                gain: fix.gain,
+            .map(|(index, fix)| {
+                let preferred = best.get(fix.rule).is_some_and(|(kept, _)| *kept == index);
+                placed(fix, preferred)
             })
             .collect()
     }
@@ -71,9 +67,7 @@ impl Engine {
             let kept = compatible(found);
             // What the best of them gains alone.
             let gain = kept.first().map_or(1.0, |fix| fix.gain);
-            let rules: Vec<&'static str> = kept.iter().map(|fix| fix.rule).collect();
-            let mut edits: Vec<_> = kept.into_iter().flat_map(|fix| fix.edits).collect();
-            edits.sort_by_key(|(range, _)| range.start);
+            let (edits, rules) = together(&kept);
             let rule = *rules.first()?;
             warplens_advice::fixes::proved(request, &edits, &rules).then(|| PlacedFix {
                 title: format!("{} in this file", rules.len()),
@@ -118,23 +112,13 @@ impl Engine {
                 fix.complete && fix.gain >= GAINS && !off(settings, fix.rule) && in_wanted(fix)
             });
             let mut kept = compatible(found);
-            let mut edits: Vec<_> = kept.iter().flat_map(|fix| fix.edits.clone()).collect();
-            edits.sort_by_key(|(range, _)| range.start);
-            let rules: Vec<&'static str> = kept.iter().map(|fix| fix.rule).collect();
+            let (edits, rules) = together(&kept);
             if kept.len() > 1 && !warplens_advice::fixes::proved(request, &edits, &rules) {
                 kept.truncate(1);
             }
             kept.sort_by_key(|fix| fix.edits.first().map_or(0, |(range, _)| range.start));
-            kept.into_iter()
-                .map(|fix| PlacedFix {
-                    preferred: false,
-                    title: fix.title,
-                    rule: fix.rule,
-                    edits: fix.edits,
-                    complete: fix.complete,
-                    gain: fix.gain,
-                })
-                .collect()
+            let kept = kept.into_iter().map(|fix| placed(fix, false));
+            kept.collect()
         })
     }
 
@@ -173,6 +157,25 @@ impl Engine {
             reanalyze: &reanalyze,
         })
     }
+}
+
+/// An action as it is offered.
+fn placed(fix: Fix, preferred: bool) -> PlacedFix {
+    PlacedFix {
+        preferred,
+        title: fix.title,
+        rule: fix.rule,
+        edits: fix.edits,
+        complete: fix.complete,
+        gain: fix.gain,
+    }
+}
+
+/// The edits of all these actions in the order of the text, and the rules that they answer.
+fn together(fixes: &[Fix]) -> (Vec<(Range<usize>, String)>, Vec<&'static str>) {
+    let mut edits: Vec<_> = fixes.iter().flat_map(|fix| fix.edits.clone()).collect();
+    edits.sort_by_key(|(range, _)| range.start);
+    (edits, fixes.iter().map(|fix| fix.rule).collect())
 }
 
 /// The least gain of an action that is applied without a person looking.

@@ -321,10 +321,12 @@ fn diagnostic(
         gain: finding.gain,
         same_as: None,
         kernel: finding.kernel.clone(),
-        time_ms: finding.kernel.as_ref().and_then(|name| {
-            let mut kernels = analysis.kernels.iter();
-            let kernel = kernels.find(|placed| placed.analysis.facts.name == *name)?;
-            kernel.analysis.estimate().time_ms
+        time_ms: finding.kernel.as_deref().and_then(|name| {
+            let kernels = analysis.kernels.iter();
+            let launched = kernels.filter(|placed| placed.analysis.facts.name == name);
+            let mut times = launched.map(|placed| placed.analysis.estimate().time_ms);
+            let first = times.next()??;
+            times.all(|time| time == Some(first)).then_some(first)
         }),
         help: warplens_advice::href(finding.rule),
         fixes: None,

@@ -37,7 +37,7 @@ pub fn of_user() -> Option<PathBuf> {
     settings_folder(|name| std::env::var_os(name)).map(|folder| folder.join(OF_USER))
 }
 
-/// The built-in profiles and those of these folders; what a later folder says is.
+/// The built-in profiles and those of these folders; a later folder goes before an earlier one.
 fn read(files: &dyn Files, folders: &[PathBuf]) -> (Profiles, Vec<ProfileError>) {
     let mut profiles = Profiles::builtin();
     let mut problems = Vec::new();

@@ -444,7 +444,7 @@ pub struct Diagnostic {
     pub same_as: Option<Place>,
     /// Plain name of the kernel; null for a finding about the file.
     pub kernel: Option<String>,
-    /// Predicted milliseconds of the kernel as it is; null where there is no prediction.
+    /// Predicted milliseconds of the kernel as it is; null where there is no prediction, and where its launches take different times.
     pub time_ms: Option<f64>,
     /// Address of the rule's page.
     pub help: String,

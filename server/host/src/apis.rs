@@ -62,7 +62,7 @@ impl Host<'_> {
         self.met(&kernels, &config_known, place, source);
     }
 
-    /// The kernels that an expression represents where a kernel must stand.
+    /// The kernels that an expression names where a kernel is wanted.
     fn launched(&mut self, function: Node, source: Source) -> Vec<KernelName> {
         let mut node = function;
         while matches!(
@@ -578,7 +578,7 @@ impl Host<'_> {
         self.met(&kernels, &config, place, source);
     }
 
-    /// The kernels that a handle represents which another function makes.
+    /// The kernels of a handle that another function makes.
     fn made_elsewhere(&mut self, argument: &Argument, source: Source) -> Vec<KernelName> {
         let Some(handle) = argument
             .node

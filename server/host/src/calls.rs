@@ -480,11 +480,7 @@ impl Host<'_> {
             .iter()
             .filter_map(|definition| {
                 let node = definition.node(&[Kind::FunctionDefinition])?;
-                Some((
-                    node,
-                    template_of(node),
-                    Source::host(&definition.text, true),
-                ))
+                Some((node, template_of(node), Source::new(&definition.text, true)))
             })
             .collect();
         let at = self.best(&candidates, arguments, source)?;
@@ -622,7 +618,7 @@ impl Host<'_> {
         }
         let definition = Arc::clone(&lambda.text);
         let node = node_ending(&definition, &lambda.range, &[Kind::LambdaExpression])?;
-        let source = Source::host(&definition, lambda.header);
+        let source = Source::new(&definition, lambda.header);
         let outer = self.frames.last()?;
         let mut scopes = lambda.scopes.clone();
         scopes.push(Scope::default());
@@ -665,7 +661,7 @@ impl Host<'_> {
     /// Explicit instantiations: of kernels they are sites of their own, host functions are walked with them.
     pub(super) fn instantiations(&mut self) {
         let parsed = self.parsed;
-        let source = Source::host(parsed, false);
+        let source = Source::new(parsed, false);
         for node in self.index.instantiations.clone() {
             let Some(declarator) = function_declarator(node) else {
                 continue;

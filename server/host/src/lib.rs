@@ -232,7 +232,7 @@ impl LaunchSite {
 /// The words of a text without which nothing in it launches a kernel or instantiates one.
 #[derive(Debug)]
 pub struct LaunchWords {
-    /// Where each that is enough by itself is, in order.
+    /// Places of those that are enough by themselves, in order.
     enough: Vec<Range<usize>>,
     /// Where each that needs the other is.
     together: [Vec<Range<usize>>; 2],

@@ -155,7 +155,7 @@ impl Host<'_> {
         let function = &self.index.functions[main];
         let node = function.node;
         let parsed = self.parsed;
-        let source = Source::host(parsed, false);
+        let source = Source::new(parsed, false);
         self.from_main = true;
         self.entered.insert(node.start_byte());
         let frame = self.frame("main".to_owned(), None, node.start_byte(), source);

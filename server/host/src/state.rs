@@ -304,7 +304,7 @@ impl<'p> Host<'p> {
 
     /// How a text is read: what is in another than the file's own is a header's.
     pub(super) fn source_of<'t>(&self, text: &'t Arc<Expanded>) -> Source<'t> {
-        Source::host(text, !Arc::ptr_eq(text, self.parsed))
+        Source::new(text, !Arc::ptr_eq(text, self.parsed))
     }
 
     /// From now on that many nodes may be read.

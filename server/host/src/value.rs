@@ -18,7 +18,7 @@ pub(super) const MOST_ELEMENTS: usize = 64;
 const MOST_KERNELS: usize = 16;
 /// The class of a record whose fields are the entries of a map, each a record of its key and value.
 pub(super) const MAP: &str = "map";
-/// Is in a text for what is not known of it.
+/// In a text, what is not known of it.
 pub(super) const GAP: char = '\u{1}';
 
 /// Bytes of a text that are followed.

@@ -83,10 +83,13 @@ pub fn needs(unknowns: &[String]) -> String {
     format!("needs `{}`{more}", named.join("`, `"))
 }
 
-/// Milliseconds in the unit that fits: `1.24 s`, `3.41 ms`, `12.6 µs`.
+/// Milliseconds in the unit that fits: `1.24 s`, `3.41 ms`, `12.6 µs`; nothing takes no time at all: `<0.01 µs`.
 pub fn time(milliseconds: f64) -> String {
     if !milliseconds.is_finite() {
         return "?".to_owned();
+    }
+    if milliseconds < 5e-6 {
+        return "<0.01 µs".to_owned();
     }
     let (value, unit) = if milliseconds >= 1000.0 {
         (milliseconds / 1000.0, "s")
@@ -174,6 +177,7 @@ mod tests {
     #[test]
     fn units_fit() {
         assert_eq!(time(0.0126), "12.6 µs");
+        assert_eq!(time(0.0), "<0.01 µs");
         assert_eq!(time(3.411), "3.41 ms");
         assert_eq!(time(1240.0), "1.24 s");
         assert_eq!(bytes(4096), "4,096 B");

@@ -178,7 +178,7 @@ impl<'a> Account<'a> {
         );
         match (known, totals.host_link_gb_s) {
             ((Some(all), _), Some(link)) => {
-                let _ = write!(text, "; {} at least, at {link} GB/s", short_time(all));
+                let _ = write!(text, "; {} at least, at {link} GB/s", time(all));
             }
             ((None, Some(known)), Some(link)) => {
                 let _ = write!(
@@ -275,8 +275,8 @@ impl<'a> Account<'a> {
                 .bytes
                 .map_or_else(|| format!("? ({})", copy.size), bytes);
             let least = match (copy.total_at_least_ms, copy.at_least_ms) {
-                (Some(all), _) => short_time(all),
-                (None, Some(one)) => format!("{} each", short_time(one)),
+                (Some(all), _) => time(all),
+                (None, Some(one)) => format!("{} each", time(one)),
                 (None, None) => "?".to_owned(),
             };
             let cells = [
@@ -413,15 +413,6 @@ fn grid(launch: &ProgramLaunch) -> String {
         (Some(formula), _) => formula.clone(),
         (None, Some(grid)) => extents(grid),
         (None, None) => "?".to_owned(),
-    }
-}
-
-/// A time that may be next to nothing.
-fn short_time(milliseconds: f64) -> String {
-    if milliseconds > 0.0 && milliseconds < 1e-5 {
-        "<0.01 µs".to_owned()
-    } else {
-        time(milliseconds)
     }
 }
 

@@ -153,7 +153,7 @@ pub(crate) fn blank_hints_of_loops(text: &mut String, language: Language) {
 
 /// Blanks `__restrict__` on references, `float3 &__restrict__ v`, which the grammar knows on pointers only, and a directive between
 /// `else` and its loop.
-pub(crate) fn blank_what_stands_between(text: &mut String, language: Language) {
+pub(crate) fn blank_what_is_between(text: &mut String, language: Language) {
     if language == Language::OpenCl {
         return;
     }
@@ -175,11 +175,9 @@ pub(crate) fn blank_what_stands_between(text: &mut String, language: Language) {
             found.push(at..end);
         }
     }
-    let mut bytes = std::mem::take(text).into_bytes();
     for range in found {
-        bytes[range].fill(b' ');
+        text.replace_range(range.clone(), &" ".repeat(range.len()));
     }
-    *text = String::from_utf8(bytes).unwrap_or_default();
 }
 
 /// Blanks `text`, the buffer's own, in place.
@@ -188,7 +186,7 @@ pub(crate) fn blank(text: &mut String, language: Language) {
     join_launch_brackets(text, language);
     blank_typename_of_objects(text, language);
     blank_hints_of_loops(text, language);
-    blank_what_stands_between(text, language);
+    blank_what_is_between(text, language);
     let table: &WordTable = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,

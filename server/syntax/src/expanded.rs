@@ -81,7 +81,7 @@ impl Expanded {
         blanking::join_launch_brackets(&mut done.text, language);
         blanking::blank_typename_of_objects(&mut done.text, language);
         blanking::blank_hints_of_loops(&mut done.text, language);
-        blanking::blank_what_stands_between(&mut done.text, language);
+        blanking::blank_what_is_between(&mut done.text, language);
         let old = previous.filter(|previous| previous.language == language);
         let earlier = old.map(|old| EarlierMend {
             text: &old.text,

@@ -103,7 +103,7 @@ fn included(line: &str) -> Option<(&str, bool)> {
     Some((name, system))
 }
 
-/// True where a name is as a word of its own on a line that is no directive.
+/// True where a name is a word of its own on a line that is no directive.
 fn is_used(source: &str, name: &str) -> bool {
     let word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let bytes = source.as_bytes();

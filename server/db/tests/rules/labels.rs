@@ -230,7 +230,7 @@ const ELSEWHERE: &str = "\n\
     `launch/not-warp-multiple`, `launch/small-grid`, `launch/tiny-block` and `sync/redundant-barrier`.\n\n\
     What counts as open was settled after first runs, not before: findings at accesses that move between a fifth and a half more,\n\
     or half more by a shifted beginning alone, and banks that take between a twentieth and a quarter more, were wrong at first; so\n\
-    the 100 % represents findings where a run leaves no doubt. Earlier samples contradicted what is no finding any more: a bank\n\
+    the 100 % is of findings where a run leaves no doubt. Earlier samples contradicted what is no finding any more: a bank\n\
     conflict where atomics wait for one word, a misaligned row of which every second lane is off.\n\n\
     Of what is missed: all loops whose lanes have different trip counts, and nearly all rows that begin in the wrong place,\n\
     are those of sparse matrices and walks whose lengths and beginnings are in memory: the source does not tell them.\n\

@@ -82,13 +82,7 @@ impl Lowering<'_> {
         definition: &Definition,
         given: &[(String, String)],
     ) -> Option<Type> {
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         let template = definition.node(&[Kind::TemplateDeclaration])?;
         let (_, of) = templated(template)?;
         if of.kind() == Kind::TemplateType {

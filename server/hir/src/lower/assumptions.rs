@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{Field, Kind, Node, is_word_part};
 
 use super::forms::{Parameter, innermost};
 use super::integers::shows_integer;
@@ -25,8 +25,8 @@ pub(super) const ASSUMED_TYPE: (&str, Type) = ("float", Type::FLOAT);
 pub(super) const ASSUMED_INTEGER: (&str, Type) = ("int", Type::INT);
 /// The number that an unbound number is taken for.
 pub(super) const ASSUMED_NUMBER: i64 = 32;
-/// The number that one is taken for whose name says that it is a logarithm: of the same number.
-const ASSUMED_LOGARITHM: i64 = 5;
+/// The number that is taken for one by which something is shifted, `1 << N`: its power of two is the same number.
+const ASSUMED_SHIFT: i64 = 5;
 /// A type of which only that it is called is known.
 const ANY_FUNCTOR: &str = "any functor";
 
@@ -79,8 +79,8 @@ impl Lowering<'_> {
         let flag = declared.is_some_and(|param| text_of(param, source).starts_with("bool"));
         let value = if flag {
             1
-        } else if parameter.name.to_lowercase().contains("log2") {
-            ASSUMED_LOGARITHM
+        } else if shifts(&parameter.name, text_of(kernel, source)) {
+            ASSUMED_SHIFT
         } else {
             ASSUMED_NUMBER
         };
@@ -153,13 +153,7 @@ impl Lowering<'_> {
         let plain = function
             .parent()
             .is_none_or(|parent| parent.kind() != Kind::TemplateDeclaration);
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         plain
             && function_declarator(function)
                 .and_then(|declarator| self.parameter_types(declarator, source))
@@ -265,13 +259,7 @@ impl Lowering<'_> {
         let mut first = None;
         // The latest comes first.
         for candidate in self.unit.templates(name) {
-            let source = Source {
-                parsed: &candidate.text,
-                header: candidate.header,
-                at: None,
-                fixed: None,
-                copied: None,
-            };
+            let source = Source::new(&candidate.text, candidate.header);
             let Some(list) = candidate
                 .node(&[Kind::TemplateDeclaration])
                 .and_then(super::forms::templated)
@@ -372,6 +360,14 @@ fn any_function(declared: Node) -> Option<(String, Bound)> {
     (of.kind() == Kind::FunctionDeclarator).then(|| {
         let said = "a function of its arguments, its cost not known".to_owned();
         (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
+    })
+}
+
+/// True where a text shifts something by what has this name.
+fn shifts(name: &str, text: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let whole = !text[at + name.len()..].starts_with(is_word_part);
+        whole && text[..at].trim_end().ends_with("<<")
     })
 }
 

@@ -604,13 +604,7 @@ impl Lowering<'_> {
         let definition = class.definition.clone();
         let node = definition.node(CLASSES)?;
         let body = node.field(Field::Body)?;
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         self.depth += 1;
         self.unevaluated += 1;
         let this = object_of(class);

@@ -688,13 +688,7 @@ impl Lowering<'_> {
     ) -> Option<Expr> {
         let definition = self.unit.variable_template(name)?;
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let inner = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let inner = Source::new(&definition.text, definition.header);
         let arguments = match node.field(Field::Arguments) {
             Some(list) => self.template_arguments(list, source),
             None => Vec::new(),

@@ -26,8 +26,8 @@ pub enum HostName {
 }
 
 impl<'a> Source<'a> {
-    /// A text that is read for its launches.
-    pub fn host(parsed: &'a Arc<Expanded>, header: bool) -> Source<'a> {
+    /// A text that is read where it is.
+    pub fn new(parsed: &'a Arc<Expanded>, header: bool) -> Source<'a> {
         Source {
             parsed,
             header,

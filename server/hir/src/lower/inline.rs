@@ -63,13 +63,7 @@ impl Lowering<'_> {
     ) -> Option<(i32, Bindings)> {
         let definition = candidate.definition.clone();
         let function = definition.node(&[Kind::FunctionDefinition])?;
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         function.field(Field::Body)?;
         let params = parameter_nodes(function, source)?;
         let least = params
@@ -917,13 +911,7 @@ impl Lowering<'_> {
         let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
             return false;
         };
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         let Some(params) = parameter_nodes(function, source) else {
             return false;
         };

@@ -39,13 +39,7 @@ impl Lowering<'_> {
         site: Site,
     ) -> Option<Expr> {
         let definition = &candidate.definition;
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         let object = match &candidate.this {
             None => "",
             Some(this) if matches!(&this.kind, ExprKind::List(parts) if parts.is_empty()) => {

@@ -207,13 +207,7 @@ impl Lowering<'_> {
     fn with_defaults(&mut self, candidates: &[Definition], arguments: &[Bound]) -> Vec<Bound> {
         let mut all = arguments.to_vec();
         for candidate in candidates {
-            let source = Source {
-                parsed: &candidate.text,
-                header: candidate.header,
-                at: None,
-                fixed: None,
-                copied: None,
-            };
+            let source = Source::new(&candidate.text, candidate.header);
             let Some(template) = candidate.node(&[Kind::TemplateDeclaration]) else {
                 continue;
             };
@@ -245,13 +239,7 @@ impl Lowering<'_> {
         arguments: &[Bound],
     ) -> Option<(usize, Bindings)> {
         let template = candidate.node(&[Kind::TemplateDeclaration])?;
-        let source = Source {
-            parsed: &candidate.text,
-            header: candidate.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&candidate.text, candidate.header);
         let parameters = parameters(template, source);
         let (inner, name) = templated(template)?;
         let bare = inner.kind() != Kind::AliasDeclaration && inner.field(Field::Body).is_none();
@@ -326,13 +314,7 @@ impl Lowering<'_> {
         this: Option<Expr>,
     ) -> Option<Type> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let source = Source {
-            parsed: &definition.text,
-            header: definition.header,
-            at: None,
-            fixed: None,
-            copied: None,
-        };
+        let source = Source::new(&definition.text, definition.header);
         let (inner, _) = templated(template)?;
         self.frames.push(super::Frame {
             scopes: vec![super::Scope::new()],

@@ -5,7 +5,9 @@
 //! is launched with arguments that its program has these for.
 
 use super::assumptions::{ASSUMED_INTEGER, ASSUMED_NUMBER, ASSUMED_TYPE};
-use warplens_ir::{Assumption, AssumptionKind, Expr, ExprKind, Kernel, Type};
+use warplens_ir::{
+    Assumption, AssumptionKind, Expr, ExprKind, Kernel, NotUnderstood, Reason, Type,
+};
 
 /// Readings of one kernel beyond the first.
 const MOST_TRIALS: usize = 24;
@@ -24,6 +26,11 @@ pub(super) fn best(
     given: &[(String, String)],
     read: impl Fn(&[(String, String)]) -> Option<(Kernel, u32)>,
 ) -> Kernel {
+    // Text that the grammar does not accept is being typed, or has no meaning under any arguments.
+    let is_broken = |lost: &NotUnderstood| lost.reason == Reason::SyntaxError;
+    if first.not_understood.iter().any(is_broken) {
+        return first;
+    }
     let mut best = first;
     let mut least = without_meaning(&best);
     if least == 0 {

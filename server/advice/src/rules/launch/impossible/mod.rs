@@ -1,5 +1,7 @@
 //! launch/impossible: what cannot run on the target at all.
 
+use std::sync::LazyLock;
+
 use warplens_facts::facts::Source;
 use warplens_machine::{Limiter, Profile, Profiles, launch_problem};
 
@@ -139,8 +141,8 @@ fn roomier(ctx: &Context<'_>, fixed: u64, dynamic: u64) -> Option<String> {
             && fixed <= u64::from(profile.shared_per_block)
             && fixed + dynamic <= u64::from(profile.shared_per_block_max())
     };
-    let profiles = Profiles::builtin();
-    let roomier = profiles.iter().filter(|profile| fits(profile));
+    static PROFILES: LazyLock<Profiles> = LazyLock::new(Profiles::builtin);
+    let roomier = PROFILES.iter().filter(|profile| fits(profile));
     let nearest = roomier.min_by_key(|profile| profile.shared_per_block_max())?;
     Some(nearest.name.clone())
 }
