@@ -136,12 +136,12 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
 
 /// The GPU of this maker nearest in shared memory that can hold the block's: the kernel is written for another target.
 fn roomier(ctx: &Context<'_>, fixed: u64, dynamic: u64) -> Option<String> {
+    static PROFILES: LazyLock<Profiles> = LazyLock::new(Profiles::builtin);
     let fits = |profile: &Profile| {
         profile.vendor == ctx.profile.vendor
             && fixed <= u64::from(profile.shared_per_block)
             && fixed + dynamic <= u64::from(profile.shared_per_block_max())
     };
-    static PROFILES: LazyLock<Profiles> = LazyLock::new(Profiles::builtin);
     let roomier = PROFILES.iter().filter(|profile| fits(profile));
     let nearest = roomier.min_by_key(|profile| profile.shared_per_block_max())?;
     Some(nearest.name.clone())
