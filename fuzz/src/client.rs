@@ -150,6 +150,7 @@ impl Client {
         let lenses = self.ask("textDocument/codeLens", document).await;
         let command = json!({"command": "warplens.estimate", "arguments": [{"uri": self.uri}]});
         let estimate = self.ask("workspace/executeCommand", command).await;
+        let lenses = without_earlier_times(lenses);
         [diagnostics["items"].take(), hints, lenses, estimate]
     }
 
@@ -165,6 +166,18 @@ impl Client {
             0
         );
     }
+}
+
+/// Lenses without what kernels took when the text was saved, which only a session that began with another text shows.
+fn without_earlier_times(mut lenses: Value) -> Value {
+    for lens in lenses.as_array_mut().into_iter().flatten() {
+        let title = &mut lens["command"]["title"];
+        let now = title.as_str().and_then(|title| title.split_once(" → "));
+        if let Some((_, now)) = now {
+            *title = now.into();
+        }
+    }
+    lenses
 }
 
 /// A place as the protocol has it.

@@ -76,10 +76,10 @@ if command -v tmux >/dev/null; then
     tmux -L "$socket" send-keys C-f C-b
     sleep 1
     tmux -L "$socket" capture-pane -p >"$artifacts/hover.txt" 2>/dev/null
-    grep -q '32 of 1 passes' "$artifacts/hover.txt" && break
+    grep -q '32 passes, ideal 1' "$artifacts/hover.txt" && break
   done
   tmux -L "$socket" capture-pane -e -p | python3 "$here/picture.py" "$artifacts/hover.svg"
-  if grep -q '32 of 1 passes' "$artifacts/hover.txt" && grep -q '32 of 1 passes' "$artifacts/hover.svg"; then
+  if grep -q '32 passes, ideal 1' "$artifacts/hover.txt" && grep -q '32 passes, ideal 1' "$artifacts/hover.svg"; then
     if [ -n "${IMAGES:-}" ]; then cp "$artifacts/hover.svg" "$root/docs/editors/images/emacs-hover.svg"; fi
     echo "ok      the picture of the book"
     passed=$((passed + 1))

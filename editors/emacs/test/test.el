@@ -76,7 +76,7 @@
   (let* ((hover (test-hover))
          (contents (plist-get hover :contents))
          (text (plist-get contents :value)))
-    (unless (string-match-p "32 of 1 passes" (or text "")) (error "%S" hover))
+    (unless (string-match-p "32 passes, ideal 1" (or text "")) (error "%S" hover))
     (unless (equal (plist-get contents :kind) "plaintext") (error "%S" contents))
     (when (string-match-p "[|`]\\|\\*\\*\\|---" text) (error "Markdown: %s" text))))
 
@@ -84,7 +84,7 @@
   (test-line "tile[threadIdx.x][threadIdx.y + j]")
   (let (said)
     (eglot-hover-eldoc-function (lambda (text &rest _) (setq said (substring-no-properties text))))
-    (test-eventually "a text" (and said (string-match-p "32 of 1 passes" said)) said)))
+    (test-eventually "a text" (and said (string-match-p "32 passes, ideal 1" said)) said)))
 
 (test-check "the settings of the workspace are in force"
   (let ((answer (jsonrpc-request (eglot-current-server) :workspace/executeCommand

@@ -11,6 +11,7 @@ local lens_commands = {
   'warplens.selectGpu',
   'warplens.setLaunch',
   'warplens.nextLaunch',
+  'warplens.pin',
   'warplens.breakdown',
   'warplens.compareGpus',
   'warplens.report',

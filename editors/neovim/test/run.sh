@@ -176,7 +176,7 @@ if command -v tmux >/dev/null; then
 screen undone 'float tile\[32\]\[32\]' '32 passes'
 keys ':Warplens heat on' Enter ':Warplens lines on' Enter
 keys ":call search('= tile.threadIdx.x')" Enter
-screen lines '│ .* of transpose_tiled on NVIDIA A100' '│ load tile.*strided +32 of 1 passes +32,768' '^▆ '
+screen lines '│ .* of transpose_tiled on NVIDIA A100' '│ load tile.*strided +32 passes, ideal 1 +32,768' '^▆ '
 keys gg
 screen moved '!│ .* of transpose_tiled'
 keys ':Warplens lines off' Enter ':Warplens report' Enter

@@ -198,7 +198,7 @@ check(':Warplens hints shows inlay hints with sectors and passes at the ends of 
   eventually('32 sectors on the column store, 32 passes on the column read', function()
     local sectors, passes
     for _, hint in ipairs(hints()) do
-      sectors = sectors or hint.line == store and hint.text:match('32/4 sectors')
+      sectors = sectors or hint.line == store and hint.text:match('32 sectors, ideal 4')
       passes = passes or hint.line == read and hint.text:match('32 passes')
     end
     return sectors and passes
@@ -394,7 +394,7 @@ check(':Warplens launch sets the launch of the kernel at the cursor', function()
   vim.cmd('Warplens launch reset')
   eventually('32 sectors again', function()
     for _, hint in ipairs(hints()) do
-      if hint.line == store and hint.text:match('32/4 sectors') then
+      if hint.line == store and hint.text:match('32 sectors, ideal 4') then
         return true
       end
     end
@@ -634,7 +634,7 @@ check(':Warplens lines shows the breakdown of the line under the cursor', functi
   vim.cmd('Warplens lines on')
   eventually('the breakdown of the column read', function()
     local line, text = breakdown_below()
-    return line == read and text:find('32 of 1 passes', 1, true) and text:find('transpose_tiled', 1, true)
+    return line == read and text:find('32 passes, ideal 1', 1, true) and text:find('transpose_tiled', 1, true)
   end, breakdown_below)
   local _, text = breakdown_below()
   assert(not text:find('[|`]') and not text:find('---', 1, true), 'Markdown is left in\n' .. text)
@@ -644,7 +644,7 @@ check(':Warplens lines shows the breakdown of the line under the cursor', functi
   vim.cmd.doautocmd('CursorMoved')
   eventually('the breakdown of the column store', function()
     local line, below = breakdown_below()
-    return line == store and below:find('32 of 4 sectors', 1, true)
+    return line == store and below:find('32 sectors, ideal 4', 1, true)
   end, breakdown_below)
   vim.api.nvim_win_set_cursor(0, { 1, 0 })
   vim.cmd.doautocmd('CursorMoved')
@@ -948,7 +948,7 @@ check('clangd and warplens share a buffer: one encoding, one hover window, each 
       end, 20)
     end, text)
     assert(#floats() == 1, #floats() .. ' floating windows')
-    local _, ours = text():gsub('cost of ideal', '')
+    local _, ours = text():gsub('| pattern |', '')
     local _, theirs = text():gsub('variable', '')
     assert(ours == 1 and theirs == 1, text())
     vim.cmd('silent! fclose!')

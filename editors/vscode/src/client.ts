@@ -23,6 +23,7 @@ const LENS_COMMANDS = [
   "warplens.selectGpu",
   "warplens.setLaunch",
   "warplens.nextLaunch",
+  "warplens.pin",
   "warplens.breakdown",
   "warplens.compareGpus",
   "warplens.report",

@@ -6,6 +6,7 @@ import { lanes } from "./commands/lanes";
 import { menu } from "./commands/menu";
 import { breakdown, compareGpus, estimate, graph, program, report } from "./commands/pages";
 import { nextLaunch } from "./commands/nextLaunch";
+import { pin } from "./commands/pin";
 import { openSample } from "./commands/openSample";
 import { recordTrace } from "./commands/recordTrace";
 import { selectGpu } from "./commands/selectGpu";
@@ -45,6 +46,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("selectGpu", (given) => selectGpu(app, given));
   command("setLaunch", (given) => setLaunch(app, given));
   command("nextLaunch", (given) => nextLaunch(app, given));
+  command("pin", (given) => pin(app, given));
   command("whatWouldHelp", (given) => whatWouldHelp(app, given));
   command("breakdown", (given) => breakdown(app, given));
   command("compareGpus", (given) => compareGpus(app, given));

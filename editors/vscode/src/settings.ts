@@ -23,6 +23,7 @@ const KEYS = [
   "inlayHints.divergence",
   "inlayHints.share",
   "inlayHints.instructions",
+  "inlayHints.minimumShare",
   "codeLens.enable",
 ] as const;
 

@@ -157,7 +157,7 @@ await check("a code lens above each kernel", async (shot) => {
 await check("a hover on the conflicting line shows the breakdown", async (shot) => {
   await bench.cursorAt(source, conflict, "tile");
   // The finding's message is in the same box; the breakdown names the kernel, its share and the ideal.
-  await bench.hover(conflictText, "tile", /\d+ % of transpose_tiled[^]*32 of 1 passes/);
+  await bench.hover(conflictText, "tile", /\d+ % of the time of transpose_tiled[^]*32 passes, ideal 1/);
   await shot();
   await bench.dismiss();
 });
@@ -263,13 +263,13 @@ await check("the gutter shows which lines cost most", async (shot) => {
 
 await check("a category of inlay hints can be left out", async () => {
   await bench.cursorAt(source, conflict, "tile");
-  await bench.afterLine(conflictText, /passes · \d+ %/);
+  await bench.afterLine(conflictText, /passes, ideal 1 · \d+ % of time/);
   bench.setForFolder({ "warplens.inlayHints.share": false });
   await bench.afterLine(conflictText, /^\s*\d+ passes\s*$/);
   bench.setForFolder({ "warplens.inlayHints.share": null, "warplens.inlayHints.shared": false });
   await bench.afterLine(conflictText, /^\s*\d+ %\s*$/);
   bench.setForFolder({ "warplens.inlayHints.shared": null });
-  await bench.afterLine(conflictText, /passes · \d+ %/);
+  await bench.afterLine(conflictText, /passes, ideal 1 · \d+ % of time/);
 });
 
 /** What a page says of itself, from within. */

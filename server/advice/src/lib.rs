@@ -30,6 +30,7 @@ use warplens_models::{Change, Factor, ModelInput};
 
 pub use catalogue::{catalogue, find, href};
 pub use rule::{Rule, State};
+pub use wording::VISIBLE as VISIBLE_GAIN;
 
 use rule::{Look, When};
 use rules::RULES;

@@ -11,7 +11,7 @@ pub(crate) const WORTH_KNOWING: f64 = 1.02;
 /// Predicted gain from which a finding is a warning, where it is certain.
 pub(crate) const COSTLY: f64 = 1.10;
 /// Gain from which a profiler shows it.
-pub(crate) const VISIBLE: f64 = 1.05;
+pub const VISIBLE: f64 = 1.05;
 /// Letters of a headline, at most.
 pub(crate) const HEADLINE: usize = 100;
 /// Letters of a name in a headline, at most.

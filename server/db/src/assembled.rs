@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use warplens_codegen::assembly::{AssembledKernel, Name};
-use warplens_machine::{Profile, occupancy};
+use warplens_machine::{DEFAULT_GPU, Profile, occupancy};
 use warplens_models::ModelId;
 
 use crate::results::by_name;
-use crate::settings::{DEFAULT_GPU, Settings, unknown_gpu};
+use crate::settings::{Settings, gpu_named};
 use crate::{Engine, Overrides, wire};
 
 /// Why no model answers.
@@ -88,22 +88,13 @@ impl Engine {
         if !named.is_empty() {
             return named
                 .into_iter()
-                .map(|id| {
-                    let profile = self.profiles().get(id);
-                    profile.ok_or_else(|| unknown_gpu(id, self.profiles()))
-                })
+                .map(|name| gpu_named(name, self.profiles()))
                 .collect();
         }
         let of_code = assembled.iter().find_map(|kernel| {
             let wanted = kernel.architecture.trim_end_matches(char::is_alphabetic);
-            // Among those of one architecture the default comes first.
-            let default = self.profiles().get(DEFAULT_GPU);
-            default
-                .filter(|profile| profile.architecture == wanted)
-                .or_else(|| {
-                    self.profiles()
-                        .largest(|profile| profile.architecture == wanted)
-                })
+            self.profiles()
+                .largest(|profile| profile.architecture == wanted)
         });
         Ok(of_code
             .or_else(|| self.profiles().get(DEFAULT_GPU))

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_machine::{Profile, Profiles};
+use warplens_machine::{DEFAULT_GPU, Profile, Profiles};
 
 use crate::clock;
 use crate::compilers::CompilerReports;
 use crate::contents::{Contents, Room};
 use crate::project::Project;
-use crate::settings::{BankBytes, DEFAULT_GPU, Settings};
+use crate::settings::{BankBytes, Settings, gpu_named};
 
 /// Analyses documents. One engine serves every document and thread of a process.
 #[derive(Debug)]
@@ -89,12 +89,9 @@ impl Engine {
         };
         let (profile, mut problems) = match &settings.gpu {
             None => (default(), Vec::new()),
-            Some(id) => match self.profiles.get(id) {
-                Some(profile) => (profile, Vec::new()),
-                None => (
-                    default(),
-                    vec![crate::settings::unknown_gpu(id, &self.profiles)],
-                ),
+            Some(name) => match gpu_named(name, &self.profiles) {
+                Ok(profile) => (profile, Vec::new()),
+                Err(unknown) => (default(), vec![unknown]),
             },
         };
         let other_mode = (settings.shared_bank_bytes == Some(BankBytes::Eight))

@@ -112,8 +112,8 @@ pub use graph::WorkFlow;
 pub use kinds::{is_header, language_by_content, may_hold_kernels};
 
 pub use project::Project;
-pub use settings::DEFAULT_GPU;
 pub use sweep::{Configured, Prediction, TunedKernel};
+pub use warplens_machine::DEFAULT_GPU;
 
 /// Stack of a thread that analyses anybody's source, in bytes: real code nests deeply, and a stack is only reserved, not used.
 pub const STACK: usize = 64 << 20;

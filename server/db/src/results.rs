@@ -12,7 +12,7 @@ use warplens_models::{Breakdown, Estimate, ExecutedAccess, ModelId};
 use warplens_syntax::Document;
 
 use crate::clock;
-use crate::settings::{Settings, unknown_gpu};
+use crate::settings::{Settings, gpu_named};
 use crate::{
     Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedFix, PlacedKernel, PlacedReport,
     Variants, WarpInstructions, wire,
@@ -54,10 +54,8 @@ impl Engine {
         let mut missing_includes = Vec::new();
         let file = path.display().to_string();
         for gpu in targets {
-            if let Some(id) = &gpu
-                && self.profiles().get(id).is_none()
-            {
-                return Err(unknown_gpu(id, self.profiles()));
+            if let Some(name) = &gpu {
+                gpu_named(name, self.profiles())?;
             }
             let settings = Settings {
                 gpu,

@@ -3,13 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toml::Spanned;
-use warplens_machine::Profiles;
+use warplens_machine::{Profile, Profiles};
 use warplens_models::ModelId;
-
-/// The default target.
-pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
 
 /// All settings. In `warplens.toml` and in JSON alike the keys are camelCase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,7 +160,7 @@ impl Default for Toggle {
 
 /// Inlay hints, all of them and by category.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "switches of a user, each by itself"
@@ -170,16 +168,19 @@ impl Default for Toggle {
 pub struct Hints {
     /// Any at all.
     pub enable: bool,
-    /// Sectors, lines or segments of device memory: `32/4 sectors`.
+    /// Sectors, lines or segments of device memory: `32 sectors, ideal 4`.
     pub memory: bool,
-    /// Passes of shared and constant memory: `32 passes`.
+    /// Passes of shared and constant memory: `32 passes, ideal 1`.
     pub shared: bool,
-    /// Warps that a condition splits: `50 % split`.
+    /// Warps whose lanes take different sides of a condition: `50 % of warps diverge`.
     pub divergence: bool,
-    /// The line's share of the kernel's cycles: `41 %`.
+    /// The line's share of the kernel's time: `41 % of time`.
     pub share: bool,
-    /// Machine instructions, where a compiler was asked: `14 instr`.
+    /// Machine instructions, where a compiler was asked: `14 instructions`.
     pub instructions: bool,
+    /// The share of the kernel's time in percent from which on a line without a finding has a hint.
+    #[schemars(range(max = 100))]
+    pub minimum_share: u8,
 }
 
 impl Default for Hints {
@@ -191,6 +192,7 @@ impl Default for Hints {
             divergence: true,
             share: true,
             instructions: true,
+            minimum_share: 5,
         }
     }
 }
@@ -307,8 +309,7 @@ impl Settings {
         // A file of the wrong shape has been reported; what is left of it is checked without places.
         let names: Names = toml::from_str(text).unwrap_or_default();
         for gpu in names.gpu.iter().chain(&names.compare) {
-            if profiles.get(gpu.get_ref()).is_none() {
-                let message = unknown_gpu(gpu.get_ref(), profiles);
+            if let Err(message) = gpu_named(gpu.get_ref(), profiles) {
                 problems.push(SettingsProblem {
                     range: gpu.span(),
                     message,
@@ -331,15 +332,18 @@ impl Settings {
                 });
             }
         }
-        settings.forget_unknown(profiles);
+        settings.resolve_names(profiles);
         problems.sort_by_key(|problem| problem.range.start);
         (settings, problems)
     }
 
-    /// Forgets a GPU or model that represents nothing, so that what ranks below answers instead.
-    pub fn forget_unknown(&mut self, profiles: &Profiles) {
-        self.gpu.take_if(|gpu| profiles.get(gpu).is_none());
-        self.compare.retain(|gpu| profiles.get(gpu).is_some());
+    /// Puts ids in place of GPUs' names, and forgets a GPU or model that represents nothing, so that what ranks below
+    /// answers instead.
+    pub fn resolve_names(&mut self, profiles: &Profiles) {
+        let id = |name: String| Some(profiles.named(&name)?.id.clone());
+        self.gpu = self.gpu.take().and_then(id);
+        let compare = std::mem::take(&mut self.compare);
+        self.compare = compare.into_iter().filter_map(id).collect();
         self.model.take_if(|model| unknown_model(model).is_some());
     }
 
@@ -347,9 +351,7 @@ impl Settings {
     pub fn unknown_names(&self, profiles: &Profiles) -> Vec<(&'static str, String)> {
         let gpus = self.gpu.iter().map(|id| ("gpu", id));
         let gpus = gpus.chain(self.compare.iter().map(|id| ("compare", id)));
-        let gpus = gpus
-            .filter(|(_, id)| profiles.get(id).is_none())
-            .map(|(key, id)| (key, unknown_gpu(id, profiles)));
+        let gpus = gpus.filter_map(|(key, name)| Some((key, gpu_named(name, profiles).err()?)));
         let model = self.model.as_deref().and_then(unknown_model);
         let rules = self.rules.keys().filter_map(|rule| unknown_rule(rule));
         gpus.chain(model.map(|message| ("model", message)))
@@ -413,8 +415,15 @@ fn users_own(text: &str) -> Vec<SettingsProblem> {
 /// Ids that an unknown one may have been meant to be, at most.
 const NEAR: usize = 4;
 
-/// One line about a GPU that is not known, with the closest that is.
-pub fn unknown_gpu(id: &str, profiles: &Profiles) -> String {
+/// The GPU that a person [means](Profiles::named) by a name; `Err` is one line about one that is not known, with the closest
+/// that are.
+pub fn gpu_named(name: &str, profiles: &Profiles) -> Result<Arc<Profile>, String> {
+    profiles
+        .named(name)
+        .ok_or_else(|| unknown_gpu(name, profiles))
+}
+
+fn unknown_gpu(id: &str, profiles: &Profiles) -> String {
     let near = profiles.near(id, NEAR).into_iter();
     let near: Vec<String> = near.map(|near| format!("\"{near}\"")).collect();
     let close = match near.split_last() {

@@ -326,6 +326,7 @@ impl Server {
         let lenses = self.ask("textDocument/codeLens", &document)?;
         let command = json!({"command": "warplens.estimate", "arguments": [{"uri": uri}]});
         let figures = self.ask("workspace/executeCommand", &command)?;
+        let lenses = without_earlier_times(lenses);
         Ok([report["items"].take(), hints, lenses, figures])
     }
 }
@@ -335,6 +336,18 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Lenses without what kernels took when the text was saved, which only a session that began with another text shows.
+fn without_earlier_times(mut lenses: Value) -> Value {
+    for lens in lenses.as_array_mut().into_iter().flatten() {
+        let title = &mut lens["command"]["title"];
+        let now = title.as_str().and_then(|title| title.split_once(" → "));
+        if let Some((_, now)) = now {
+            *title = now.into();
+        }
+    }
+    lenses
 }
 
 /// The next message; none at the end of the stream.

@@ -14,6 +14,8 @@ use warplens_db::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsPro
 use warplens_db::{LaunchValues, Overrides, Variants};
 use warplens_machine::Profiles;
 
+use crate::earlier::EarlierTimes;
+
 /// The compiler's path. No setting of a project: `warplens.toml` does not know it.
 const COMPILER: &str = "compiler";
 /// How long it may take, in seconds.
@@ -248,6 +250,8 @@ pub struct SessionChoices {
     pub launches: HashMap<String, BTreeMap<String, LaunchValues>>,
     /// `warplens.nextLaunch`: by document, by kernel, which of its launches is shown.
     pub variants: HashMap<String, BTreeMap<String, usize>>,
+    /// `warplens.pin`: by document, what kernels took when they were pinned.
+    pub pins: HashMap<String, EarlierTimes>,
 }
 
 impl SessionChoices {
@@ -272,6 +276,7 @@ impl SessionChoices {
         moved(&mut self.gpu_of, old, new);
         moved(&mut self.launches, old, new);
         moved(&mut self.variants, old, new);
+        moved(&mut self.pins, old, new);
     }
 }
 
@@ -302,12 +307,12 @@ pub fn effective(
             let one = Map::from_iter([(key.clone(), value.clone())]);
             let (one, problems) = Settings::from_json(&Value::Object(one));
             let mut known = one.clone();
-            known.forget_unknown(profiles);
+            known.resolve_names(profiles);
             problems.is_empty() && (known == one || !known.compare.is_empty())
         });
         overlay(&mut merged, &editor);
         settings = Settings::from_json(&Value::Object(merged)).0;
-        settings.forget_unknown(profiles);
+        settings.resolve_names(profiles);
     }
     if let Some(gpu) = chosen.gpu_of.get(uri).or(chosen.gpu.as_ref()) {
         settings.gpu = Some(gpu.clone());
@@ -499,7 +504,7 @@ mod tests {
     fn names_that_stand_for_nothing_are_told() {
         let profiles = Profiles::builtin();
         let mut editor = Editor::default();
-        editor.set_initial(Some(&json!({"gpu": "gtx280", "model": "best",
+        editor.set_initial(Some(&json!({"gpu": "gtx281", "model": "best",
             "rules": {"mem": "hint", "mem/stride": "off"}, "server": {"path": "x"}})));
         let problems = editor.problems(&profiles);
         assert_eq!(problems.len(), 3, "{problems:?}");
@@ -516,7 +521,7 @@ mod tests {
         let both = merged(
             "gpu = \"tesla-k40c\"\nmodel = \"wfg\"\ncompare = [\"gtx-280\"]\n",
             &json!(null),
-            &json!({"gpu": "gtx280", "model": "best", "compare": ["none"]}),
+            &json!({"gpu": "gtx281", "model": "best", "compare": ["none"]}),
         );
         assert_eq!(both.settings.gpu.as_deref(), Some("tesla-k40c"));
         assert_eq!(both.settings.model.as_deref(), Some("wfg"));

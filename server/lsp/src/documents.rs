@@ -14,6 +14,7 @@ use warplens_models::ModelId;
 use warplens_syntax::{Document, Language};
 
 use crate::configuration::{self, Effective};
+use crate::earlier::EarlierTimes;
 use crate::position::Encoding;
 
 /// What a document is to us.
@@ -54,6 +55,10 @@ pub struct OpenDocument {
     pub told: Option<Arc<Analysed>>,
     /// Line changes since `last`.
     pub moved: Vec<LineShift>,
+    /// The client's version of the text that was opened or saved last.
+    pub saved_version: i32,
+    /// What its kernels take, as soon as a lens was made of it.
+    pub saved_times: Arc<EarlierTimes>,
     /// The next analysis does not follow an edit of the client, so the client must be told to refresh.
     pub unasked: bool,
     /// Trips the analysis that is running.
@@ -175,6 +180,8 @@ impl OpenDocument {
             last: None,
             told: None,
             moved: Vec::new(),
+            saved_version: version,
+            saved_times: Arc::default(),
             unasked: false,
             cancel: Cancel::default(),
             scheduled: false,

@@ -11,6 +11,7 @@ mod compiling;
 mod configuration;
 mod convert;
 mod documents;
+mod earlier;
 mod frames;
 mod halves;
 mod log;

@@ -28,6 +28,7 @@ use crate::compiler::Compiler;
 use crate::configuration::{self, ConfigFile, Editor, Effective, Files, SessionChoices};
 use crate::convert;
 use crate::documents::{Analysed, Content, LineShift, OpenDocument};
+use crate::earlier::{self, EarlierTimes};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
 use crate::pool::{Pool, Priority};
@@ -815,6 +816,36 @@ impl Session {
             }
         };
         Some(newest)
+    }
+
+    /// The text of a document is what its file says.
+    pub fn keep_saved_version(&self, uri: &str) {
+        if let Some(open) = self.state().open.get_mut(uri) {
+            open.saved_version = open.version;
+        }
+    }
+
+    /// What the kernels of an analysed document took before: those that were pinned when they were, the others in the text
+    /// that was saved last.
+    pub fn earlier_times(&self, uri: &str, analysed: &Analysed) -> EarlierTimes {
+        let (mut times, pins, is_saved) = {
+            let state = self.state();
+            let Some(open) = state.open.get(uri) else {
+                return EarlierTimes::new();
+            };
+            let pins = state.chosen.pins.get(uri).cloned().unwrap_or_default();
+            let is_saved = open.saved_version == analysed.version;
+            (open.saved_times.clone(), pins, is_saved)
+        };
+        if is_saved {
+            times = Arc::new(earlier::of_file(&analysed.file));
+            if let Some(open) = self.state().open.get_mut(uri) {
+                open.saved_times = times.clone();
+            }
+        }
+        let mut times = Arc::unwrap_or_clone(times);
+        times.extend(pins);
+        times
     }
 
     /// Runs the work of a request on the pool. Dropping the future cancels it.

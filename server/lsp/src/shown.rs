@@ -27,10 +27,12 @@ fn number(analysed: &Analysed) -> u64 {
     let formulas = render::lens::formulas_are_shown(&analysed.file);
     for kernel in &analysed.file.kernels {
         kernel.line.hash(&mut hasher);
-        render::lens::title(kernel, formulas).hash(&mut hasher);
+        render::lens::title(kernel, formulas, None).hash(&mut hasher);
+        render::lens::registers(kernel).hash(&mut hasher);
+        render::lens::assumptions(kernel).hash(&mut hasher);
         render::lens::losses(kernel).hash(&mut hasher);
         render::lens::launch(kernel).hash(&mut hasher);
-        render::lens::help(kernel).hash(&mut hasher);
+        render::lens::help(kernel, &analysed.file.findings).hash(&mut hasher);
     }
     if let Some(file) = &effective.file {
         format!("{:?}", file.problems).hash(&mut hasher);

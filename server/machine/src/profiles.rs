@@ -5,9 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use crate::error::ProfileError;
 use crate::load;
+use crate::name::{architecture, is_short_for, squeeze, without_memory};
 use crate::profile::Profile;
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// The GPU that is meant where nothing names one; among several that a name fits it comes first.
+pub const DEFAULT_GPU: &str = "a100-sxm4-40gb";
 
 /// One profile: its text until someone asks for it.
 #[derive(Debug, Clone)]
@@ -74,6 +78,21 @@ impl Profiles {
             .clone()
     }
 
+    /// The profile that a person means by `name`: its id; the GPU's name or id without case, punctuation and the words
+    /// that belong to its maker, its series, its board or its memory (`RTX 3090`, `h100`, `v100-sxm2`, `7900 XTX`); or an
+    /// architecture (`sm_90`, `sm_90a`, `compute_90`, `gfx942`). Of several the default, else the [largest](Self::largest).
+    pub fn named(&self, name: &str) -> Option<Arc<Profile>> {
+        self.get(name).or_else(|| {
+            let wanted = squeeze(without_memory(name));
+            let architecture = architecture(&wanted);
+            self.largest(|profile| {
+                squeeze(&profile.architecture) == architecture
+                    || is_short_for(&wanted, &profile.id)
+                    || is_short_for(&wanted, &profile.name)
+            })
+        })
+    }
+
     /// All ids, sorted.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
@@ -84,32 +103,27 @@ impl Profiles {
         self.ids().filter_map(|id| self.get(id))
     }
 
-    /// Of the profiles that `wanted` holds for the one with the most single-precision results a second, which represents
-    /// the others where the name does not say which is meant; of equals the first by id.
+    /// Of the profiles that `wanted` holds for the one that represents the others where a name does not say which is meant:
+    /// the default, else the one with the most single-precision results a second, of equals the first by id.
     pub fn largest(&self, wanted: impl Fn(&Profile) -> bool) -> Option<Arc<Profile>> {
         let rate = |profile: &Profile| {
             f64::from(profile.sms) * profile.fp32_lanes * profile.cycles_per_second()
         };
-        self.iter()
-            .filter(|profile| wanted(profile))
-            .reduce(|best, next| {
+        let default = self.get(DEFAULT_GPU).filter(|default| wanted(default));
+        default.or_else(|| {
+            let fitting = self.iter().filter(|profile| wanted(profile));
+            fitting.reduce(|best, next| {
                 if rate(&next) > rate(&best) {
                     next
                 } else {
                     best
                 }
             })
-    }
-
-    /// The id that an unknown one was probably meant to be.
-    ///
-    /// Spelling is compared without case and punctuation: `RTX 2080Ti` is `rtx-2080-ti`, and
-    /// `a100` is the first A100.
-    pub fn closest(&self, unknown: &str) -> Option<&str> {
-        self.near(unknown, 1).first().copied()
+        })
     }
 
     /// Up to `most` ids that an unknown one may have been meant to be: the nearest, the shortest of these first.
+    /// Spelling is compared without case and punctuation.
     pub fn near(&self, unknown: &str, most: usize) -> Vec<&str> {
         let wanted = squeeze(unknown);
         if wanted.is_empty() {
@@ -132,13 +146,6 @@ impl Profiles {
             .take_while(|(apart, ..)| Some(*apart) == nearest);
         nearest.take(most).map(|(.., id)| id).collect()
     }
-}
-
-fn squeeze(id: &str) -> String {
-    id.chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
 }
 
 /// How far apart two names are: 0 where one contains the other, else the edits between them.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use warplens_base::DiskFiles;
-use warplens_db::settings::{Settings, unknown_gpu};
+use warplens_db::settings::{Settings, gpu_named};
 use warplens_db::{
     Configuration, Document, Engine, Language, ModelId, Profiles, Project, language_by_content,
     user_profiles,
@@ -21,7 +21,7 @@ pub struct Question {
     pub path: Option<PathBuf>,
     /// `cuda`, `hip` or `opencl`; by default what the file's name says, else the text.
     pub language: Option<String>,
-    /// A profile's id.
+    /// A profile's id, or a name or architecture that means one.
     pub gpu: Option<String>,
     /// A model's name, or `all`.
     pub model: Option<String>,
@@ -82,9 +82,8 @@ impl Question {
     /// The GPU, the macros and the folders of headers.
     pub fn settings(&self, profiles: &Profiles) -> Result<Settings, String> {
         if let Some(gpu) = &self.gpu
-            && profiles.get(gpu).is_none()
+            && let Err(why) = gpu_named(gpu, profiles)
         {
-            let why = unknown_gpu(gpu, profiles);
             return Err(why.replace("`warplens gpus`", "`warplens.gpus()`"));
         }
         let mut defines = self.defines.clone();

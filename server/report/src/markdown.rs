@@ -214,7 +214,7 @@ fn narrow_accesses(result: &KernelResult) -> Table {
         ("line", Align::Right),
         ("access", Align::Left),
         ("pattern", Align::Left),
-        ("cost of ideal", Align::Left),
+        ("per request", Align::Left),
         ("line's share", Align::Right),
     ]);
     for access in &result.accesses {
@@ -224,7 +224,7 @@ fn narrow_accesses(result: &KernelResult) -> Table {
             line_name(result, &access.file, access.line).into(),
             format!("{} `{}`", access.op, text.replace('`', "'")).into(),
             access.pattern.into(),
-            format!("{cost} of {ideal} {unit}").into(),
+            format!("{cost} {unit}, ideal {ideal}").into(),
             share(result, &access.file, access.line)
                 .map_or_else(String::new, percent)
                 .into(),
@@ -238,8 +238,8 @@ fn narrow_branches(result: &KernelResult) -> Table {
         ("line", Align::Right),
         ("kind", Align::Left),
         ("lanes", Align::Left),
-        ("warps split", Align::Right),
-        ("taken", Align::Right),
+        ("warps diverge", Align::Right),
+        ("warps take it", Align::Right),
     ]);
     let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
     for branch in &result.branches {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use rayon::prelude::*;
-use warplens_db::settings::{Settings, unknown_gpu};
+use warplens_db::settings::Settings;
 use warplens_db::wire::{Diagnostic, Stats};
 use warplens_db::{DEFAULT_GPU, Document, Engine, FileAnalysis, Overrides, PlacedFix, Project};
 use warplens_machine::Profiles;
@@ -205,13 +205,12 @@ pub fn check<T: Send>(
     keep: &(dyn Fn(&Path, &str, FileAnalysis) -> Option<T> + Sync),
 ) -> anyhow::Result<CheckRun<T>> {
     let (profiles, left_out) = profiles::of(asked.paths);
-    if let Some(gpu) = asked.gpu
-        && profiles.get(gpu).is_none()
-    {
-        bail!(unknown_gpu(gpu, &profiles));
-    }
+    let gpu = asked
+        .gpu
+        .map(|gpu| profiles::id(gpu, &profiles))
+        .transpose()?;
     let mut files = input::files(asked.paths);
-    let configs = Configs::of_files(&files, &profiles, asked);
+    let configs = Configs::of_files(&files, &profiles, gpu.as_deref(), asked);
     for settings in configs.settings() {
         let id = settings.gpu.as_deref().unwrap_or(DEFAULT_GPU);
         if let Some(profile) = profiles.get(id) {
@@ -423,7 +422,12 @@ struct Configs {
 }
 
 impl Configs {
-    fn of_files(files: &[PathBuf], profiles: &Profiles, asked: &CheckRequest<'_>) -> Configs {
+    fn of_files(
+        files: &[PathBuf],
+        profiles: &Profiles,
+        gpu: Option<&str>,
+        asked: &CheckRequest<'_>,
+    ) -> Configs {
         let mut configs = Configs::default();
         for file in files {
             let folder = folder(file);
@@ -435,7 +439,7 @@ impl Configs {
                 let mut config = found
                     .map(|file| config::load(&file, profiles))
                     .unwrap_or_default();
-                if let Some(gpu) = asked.gpu {
+                if let Some(gpu) = gpu {
                     config.settings.gpu = Some(gpu.to_owned());
                 }
                 asked.preprocessing.apply(&mut config.settings);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warplens_base::DiskFiles;
+use warplens_db::settings::gpu_named;
 use warplens_db::user_profiles;
 use warplens_db::wire::Diagnostic;
 use warplens_machine::{ProfileError, Profiles};
@@ -23,6 +24,27 @@ pub fn here() -> (Profiles, Vec<String>) {
         problem.to_string()
     });
     (profiles, lines.collect())
+}
+
+/// The id of the GPU that an option names.
+pub fn id(name: &str, profiles: &Profiles) -> anyhow::Result<String> {
+    let profile = gpu_named(name, profiles).map_err(anyhow::Error::msg)?;
+    Ok(profile.id.clone())
+}
+
+/// The ids of the GPUs that an option names, each once; `all` is every GPU.
+pub fn ids(names: &[String], profiles: &Profiles) -> anyhow::Result<Vec<String>> {
+    if names.iter().any(|name| name == "all") {
+        return Ok(profiles.ids().map(str::to_owned).collect());
+    }
+    let mut ids = Vec::new();
+    for name in names {
+        let id = id(name, profiles)?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
 }
 
 fn invalid(problem: ProfileError) -> Diagnostic {

@@ -266,6 +266,20 @@ local function next_launch(bufnr, kernel)
   end)
 end
 
+subcommands.pin = {
+  lens = 'warplens.pin',
+  run = function(arguments, bufnr)
+    kernel_here(bufnr, arguments[1], function(kernel)
+      local argument = { uri = uri(bufnr), kernel = kernel.kernel }
+      warplens.execute(bufnr, 'warplens.pin', argument, function(done, client)
+        warplens.refresh_lenses(client.id)
+        local what = done.pinned and 'pinned at ' .. done.time or 'unpinned'
+        vim.api.nvim_echo({ { ('warplens: %s: %s'):format(kernel.kernel, what) } }, false, {})
+      end)
+    end)
+  end,
+}
+
 subcommands.launch = {
   lens = 'warplens.setLaunch',
   run = function(arguments, bufnr)

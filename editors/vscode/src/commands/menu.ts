@@ -14,6 +14,7 @@ export async function menu(app: App): Promise<void> {
     runs && { command: "warplens.selectGpu", label: "$(circuit-board) Select the target GPU…", description: app.gpu.id ?? "" },
     runs && inKernelFile({ command: "warplens.setLaunch", label: "$(rocket) Set the launch of the kernel at the cursor…" }),
     runs && inKernelFile({ command: "warplens.nextLaunch", label: "$(arrow-swap) Show the next launch of the kernel at the cursor" }),
+    runs && inKernelFile({ command: "warplens.pin", label: "$(pinned) Pin or unpin the time of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.whatWouldHelp", label: "$(lightbulb) What would help the kernel at the cursor?" }),
     runs && inKernelFile({ command: "warplens.breakdown", label: "$(graph) Show the cost breakdown of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.compareGpus", label: "$(list-ordered) Compare GPUs for the kernel at the cursor" }),

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod heat;
 pub mod lanes;
 pub mod next_launch;
+pub mod pin;
 pub mod program;
 pub mod report;
 pub mod select_gpu;
@@ -23,6 +24,7 @@ use crate::requests::invalid;
 pub const SELECT_GPU: &str = "warplens.selectGpu";
 pub const SET_LAUNCH: &str = "warplens.setLaunch";
 pub const NEXT_LAUNCH: &str = "warplens.nextLaunch";
+pub const PIN: &str = "warplens.pin";
 pub const ESTIMATE: &str = "warplens.estimate";
 pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
@@ -34,10 +36,11 @@ pub const LANES: &str = "warplens.lanes";
 pub const WHAT_WOULD_HELP: &str = "warplens.whatWouldHelp";
 
 /// All of them.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     SELECT_GPU,
     SET_LAUNCH,
     NEXT_LAUNCH,
+    PIN,
     ESTIMATE,
     BREAKDOWN,
     COMPARE_GPUS,

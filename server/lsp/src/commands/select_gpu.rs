@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
-use warplens_db::settings::unknown_gpu;
-use warplens_machine::Profiles;
+use warplens_db::settings::gpu_named;
 
 use crate::requests::invalid;
 use crate::session::Session;
@@ -21,15 +20,16 @@ struct SelectGpuParams {
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let SelectGpuParams { uri, gpu } = super::params(super::SELECT_GPU, argument)?;
     let named = if let Some(engine) = session.engine_if_built() {
-        named(engine.profiles(), &gpu)
+        gpu_named(&gpu, engine.profiles())
     } else {
         // On a worker: the first use reads the profiles.
         let (shared, gpu) = (session.clone(), gpu.clone());
         session
-            .run(move |_| named(shared.engine().profiles(), &gpu))
+            .run(move |_| gpu_named(&gpu, shared.engine().profiles()))
             .await?
     };
-    let name = named.map_err(invalid)?;
+    let profile = named.map_err(invalid)?;
+    let gpu = profile.id.clone();
     {
         let mut state = session.state();
         if let Some(uri) = uri {
@@ -40,13 +40,5 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
         }
     }
     session.settings_changed();
-    Ok(json!({"gpu": gpu, "name": name}))
-}
-
-/// The GPU's name; the error names the id that was probably meant.
-fn named(profiles: &Profiles, id: &str) -> std::result::Result<String, String> {
-    match profiles.get(id) {
-        Some(profile) => Ok(profile.name.clone()),
-        None => Err(unknown_gpu(id, profiles)),
-    }
+    Ok(json!({"gpu": gpu, "name": profile.name}))
 }

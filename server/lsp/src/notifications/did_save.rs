@@ -19,6 +19,7 @@ pub fn handle(session: &Arc<Session>, params: &DidSaveTextDocumentParams) {
     {
         session.reload();
     } else {
+        session.keep_saved_version(params.text_document.uri.as_str());
         session.look_again();
         session.saved(params.text_document.uri.as_str());
     }

@@ -1,29 +1,28 @@
 //! The hints at the ends of lines: the number that matters, and what the line weighs.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use warplens_db::PlacedKernel;
 use warplens_db::settings::Hints;
+use warplens_report::figure::counted;
 
 use crate::documents::Analysed;
 use crate::render::hover;
 use crate::render::line::{self, Cost, Instructions, Line, Unit};
 
 /// The longest predicted label: the user wants to see code. An instruction count from a compiler report may follow.
-const LONGEST: usize = 25;
+const LONGEST: usize = 40;
 /// Below this an average of transactions is as good as its ideal.
 const NOTABLE: f64 = 1.02;
-/// A line without a defect gets a hint from this share of the cost on.
-const HEAVY: f64 = 0.05;
 
 /// A hint.
 #[derive(Debug, PartialEq)]
 pub struct Hint {
     /// 0-based line of the analysed text.
     pub line: u32,
-    /// `32/4 sectors · 41 %`
+    /// `32 sectors, ideal 4 · 41 % of time`
     pub label: String,
     /// Markdown; `None` where the client resolves it later.
     pub tooltip: Option<String>,
@@ -39,6 +38,7 @@ pub fn within(
 ) -> Vec<Hint> {
     let rope = analysed.document.rope();
     let mut hints = BTreeMap::new();
+    let found = lines_with_findings(analysed);
     for kernel in &analysed.file.kernels {
         // An editor requests only the lines it shows: skip the other kernels.
         let last = rope.byte_to_line(kernel.end.min(rope.len_bytes())) as u32;
@@ -51,7 +51,7 @@ pub fn within(
             }
             // Several launches of one kernel share its lines: show the first one.
             if let Entry::Vacant(place) = hints.entry(at)
-                && let Some(label) = label(&line, wanted)
+                && let Some(label) = label(&line, wanted, found.contains(&at))
             {
                 place.insert(Hint {
                     line: at,
@@ -67,14 +67,30 @@ pub fn within(
 /// The tooltip of the hint of one line.
 pub fn tooltip(analysed: &Analysed, at: u32) -> Option<String> {
     let wanted = &analysed.effective.settings.inlay_hints;
+    let found = lines_with_findings(analysed).contains(&at);
     let told = |kernel: &PlacedKernel| {
         let line = line::of(kernel).remove(&at)?;
-        label(&line, wanted).map(|_| hover::line(kernel, &line))
+        label(&line, wanted, found).map(|_| hover::line(kernel, &line))
     };
     analysed.file.kernels.iter().find_map(told)
 }
 
-fn label(line: &Line<'_>, wanted: &Hints) -> Option<String> {
+/// The lines at which the user sees a finding.
+fn lines_with_findings(analysed: &Analysed) -> BTreeSet<u32> {
+    let rope = analysed.document.rope();
+    let findings = analysed.file.findings.iter();
+    let starts = findings.map(|finding| finding.range.start.min(rope.len_bytes()));
+    starts
+        .map(|start| rope.byte_to_line(start) as u32)
+        .collect()
+}
+
+/// What stands at the end of a line; `found`: the line has a finding. `None` for a line without one and with less than the
+/// share of the time that the settings ask for.
+fn label(line: &Line<'_>, wanted: &Hints, found: bool) -> Option<String> {
+    if !found && line.share * 100.0 < f64::from(wanted.minimum_share) {
+        return None;
+    }
     let mut parts: Vec<(f64, String)> = Vec::new();
     let units = [
         (Unit::Sectors, wanted.memory),
@@ -90,23 +106,25 @@ fn label(line: &Line<'_>, wanted: &Hints) -> Option<String> {
             .filter(|cost| cost.unit == unit && cost.excess() >= NOTABLE)
             .max_by(|a, b| a.excess().total_cmp(&b.excess()));
         if let Some(cost) = worst {
-            let figure = short(cost.figure);
-            let text = match unit {
-                Unit::Passes => format!("{figure} passes"),
-                unit => format!("{figure}/{} {}", short(cost.ideal), unit.name()),
-            };
+            let (figure, ideal) = (short(cost.figure), short(cost.ideal));
+            let text = format!("{figure} {}, ideal {ideal}", unit.name());
             parts.push((cost.excess(), text));
         }
+    }
+    if parts.is_empty()
+        && let Some(unit) = unknown(line, wanted)
+    {
+        parts.push((1.0, format!("? {}", unit.name())));
     }
     let splits = line.branches.iter().filter(|branch| !branch.guard);
     let split = splits
         .filter_map(|branch| branch.divergent_warp_fraction)
         .fold(0.0, f64::max);
     if wanted.divergence && split >= 0.01 {
-        parts.push((1.0 + split, format!("{} split", percent(split))));
+        parts.push((1.0 + split, format!("{} of warps diverge", percent(split))));
     }
-    let weight = if parts.is_empty() { HEAVY } else { 0.01 };
-    let share = (wanted.share && line.share >= weight).then(|| percent(line.share));
+    let share = wanted.share && line.share >= 0.01;
+    let share = share.then(|| format!("{} of time", percent(line.share)));
     let length = |parts: &[(f64, String)]| {
         let texts = parts.iter().map(|(_, text)| text).chain(&share);
         texts
@@ -129,10 +147,23 @@ fn label(line: &Line<'_>, wanted: &Hints) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" · "))
 }
 
-/// `14 instr`; `was 14 instr` where the kernel was edited since.
+/// What an access of the line costs that nothing says the cost of.
+fn unknown(line: &Line<'_>, wanted: &Hints) -> Option<Unit> {
+    let units = line
+        .accesses
+        .iter()
+        .filter(|access| Cost::of(access).is_none())
+        .map(|access| Cost::unit(access));
+    units.into_iter().find(|unit| match unit {
+        Unit::Passes => wanted.shared,
+        Unit::Sectors | Unit::Lines => wanted.memory,
+    })
+}
+
+/// `14 instructions`; `was 14 instructions` where the kernel was edited since.
 fn compiled(made: &Instructions) -> String {
     let was = if made.current { "" } else { "was " };
-    format!("{was}{} instr", made.total())
+    format!("{was}{}", counted(made.total(), "instruction"))
 }
 
 /// A figure in as few characters as tell it from its neighbours.
@@ -165,7 +196,7 @@ mod tests {
             share,
             instructions: None,
         };
-        let label = label(&line, &Hints::default());
+        let label = label(&line, &Hints::default(), false);
         assert_eq!(label.as_deref(), expected);
         assert!(label.is_none_or(|label| label.chars().count() <= LONGEST));
     }
@@ -176,13 +207,52 @@ mod tests {
         let conflict = access(Space::Shared, 32.0, 1.0);
         let fine = access(Space::Global, 4.0, 4.0);
         let broadcast = access(Space::Shared, 1.0, 1.0);
-        check(&[&strided], None, 0.41, Some("32/4 sectors · 41 %"));
-        check(&[&conflict], None, 0.12, Some("32 passes · 12 %"));
-        check(&[&strided, &fine], None, 0.004, Some("32/4 sectors"));
-        check(&[&fine, &broadcast], None, 0.41, Some("41 %"));
+        let strided_costs = "32 sectors, ideal 4 · 41 % of time";
+        check(&[&strided], None, 0.41, Some(strided_costs));
+        check(&[&strided, &fine], None, 0.41, Some(strided_costs));
+        let conflict_costs = "32 passes, ideal 1 · 12 % of time";
+        check(&[&conflict], None, 0.12, Some(conflict_costs));
+        check(&[&fine, &broadcast], None, 0.41, Some("41 % of time"));
         check(&[&fine], None, 0.04, None);
-        check(&[], Some(1.0), 0.2, Some("100 % split · 20 %"));
+        check(&[&strided], None, 0.04, None);
+        let splits = "100 % of warps diverge · 20 % of time";
+        check(&[], Some(1.0), 0.2, Some(splits));
         check(&[], Some(0.0), 0.01, None);
+    }
+
+    #[test]
+    fn an_unknown_cost_has_a_question_mark() {
+        let unknown = |space| Access {
+            transactions_per_request: None,
+            passes_per_request: None,
+            ..access(space, 1.0, 1.0)
+        };
+        let (gathered, shared) = (unknown(Space::Global), unknown(Space::Shared));
+        check(&[&gathered], None, 0.41, Some("? sectors · 41 % of time"));
+        check(&[&shared], None, 0.41, Some("? passes · 41 % of time"));
+        let strided = access(Space::Global, 32.0, 4.0);
+        let known = "32 sectors, ideal 4 · 41 % of time";
+        check(&[&gathered, &strided], None, 0.41, Some(known));
+    }
+
+    #[test]
+    fn a_light_line_has_a_hint_where_something_was_found_or_the_user_asks() {
+        let strided = access(Space::Global, 32.0, 4.0);
+        let line = Line {
+            compilers_own: Vec::new(),
+            accesses: vec![&strided],
+            branches: Vec::new(),
+            share: 0.004,
+            instructions: None,
+        };
+        let text = "32 sectors, ideal 4";
+        assert_eq!(label(&line, &Hints::default(), true).as_deref(), Some(text));
+        assert_eq!(label(&line, &Hints::default(), false), None);
+        let all = Hints {
+            minimum_share: 0,
+            ..Hints::default()
+        };
+        assert_eq!(label(&line, &all, false).as_deref(), Some(text));
     }
 
     #[test]
@@ -200,14 +270,15 @@ mod tests {
                 share,
                 instructions: Some(instructions),
             };
-            label(&line, &Hints::default())
+            label(&line, &Hints::default(), false)
         };
         let says = |text: &str| Some(text.to_owned());
-        assert_eq!(label_of(&[], 0.01, true), says("14 instr"));
-        assert_eq!(label_of(&[], 0.2, false), says("20 % · was 14 instr"));
+        assert_eq!(label_of(&[], 0.01, true), None);
+        let edited = "20 % of time · was 14 instructions";
+        assert_eq!(label_of(&[], 0.2, false), says(edited));
         assert_eq!(
             label_of(&[&strided], 1.0, true),
-            says("17.5/4.2 sectors · 100 % · 14 instr")
+            says("17.5 sectors, ideal 4.2 · 100 % of time · 14 instructions")
         );
     }
 
@@ -235,8 +306,9 @@ mod tests {
             divergence: false,
             share: false,
             instructions: false,
+            ..Hints::default()
         };
-        let says = |wanted: Hints| label(&line, &wanted);
+        let says = |wanted: Hints| label(&line, &wanted, false);
         let off = || nothing.clone();
         assert_eq!(says(off()), None);
         for (wanted, text) in [
@@ -245,35 +317,35 @@ mod tests {
                     memory: true,
                     ..off()
                 },
-                "32/4 sectors",
+                "32 sectors, ideal 4",
             ),
             (
                 Hints {
                     shared: true,
                     ..off()
                 },
-                "32 passes",
+                "32 passes, ideal 1",
             ),
             (
                 Hints {
                     divergence: true,
                     ..off()
                 },
-                "50 % split",
+                "50 % of warps diverge",
             ),
             (
                 Hints {
                     share: true,
                     ..off()
                 },
-                "41 %",
+                "41 % of time",
             ),
             (
                 Hints {
                     instructions: true,
                     ..off()
                 },
-                "12 instr",
+                "12 instructions",
             ),
         ] {
             assert_eq!(says(wanted).as_deref(), Some(text));
@@ -288,8 +360,9 @@ mod tests {
             &[&strided, &conflict],
             Some(0.5),
             0.41,
-            Some("32 passes · 41 %"),
+            Some("32 passes, ideal 1 · 41 % of time"),
         );
-        check(&[&strided], None, 1.0, Some("17.5/4.2 sectors · 100 %"));
+        let fractions = "17.5 sectors, ideal 4.2 · 100 % of time";
+        check(&[&strided], None, 1.0, Some(fractions));
     }
 }

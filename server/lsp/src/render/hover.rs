@@ -17,7 +17,9 @@ use crate::documents::Analysed;
 use crate::render::line::{self, Cost, Line};
 
 /// Longest piece of source in a table: editors clip tables where they wrap text.
-const LONGEST_CELL: usize = 22;
+const LONGEST_CELL: usize = 18;
+/// Findings of one line that are shown.
+const MOST_FINDINGS: usize = 3;
 /// Longest piece of source or index in a list.
 const LONGEST: usize = 160;
 
@@ -34,7 +36,7 @@ pub enum At {
 pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
     let rope = analysed.document.rope();
     let line_at = rope.byte_to_line(byte.min(rope.len_bytes())) as u32;
-    let mut told = String::new();
+    let mut told = advice(analysed, line_at);
     for kernel in &analysed.file.kernels {
         let facts = &kernel.analysis.facts;
         let name = kernel.place(facts.name_site.span);
@@ -63,10 +65,43 @@ pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
     (!told.is_empty()).then(|| At::Line(start + indent..start + text.trim_end().len(), told))
 }
 
+/// What was found on a line, in the order of gains: the message, which says what to do, as its own paragraph.
+fn advice(analysed: &Analysed, line: u32) -> String {
+    let rope = analysed.document.rope();
+    let findings = analysed.file.findings.iter();
+    let mut here: Vec<_> = findings
+        .filter(|finding| {
+            rope.byte_to_line(finding.range.start.min(rope.len_bytes())) as u32 == line
+        })
+        .collect();
+    here.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let shown = here.iter().take(MOST_FINDINGS);
+    let mut out: String = shown
+        .map(|finding| format!("**{}** ({})\n\n", strong(&finding.message), finding.rule))
+        .collect();
+    if here.len() > MOST_FINDINGS {
+        let more = counted((here.len() - MOST_FINDINGS) as u64, "finding");
+        let _ = write!(out, "{more} more\n\n");
+    }
+    out
+}
+
+/// A message within strong text: code keeps its asterisks, others would end it.
+fn strong(message: &str) -> String {
+    let pieces = message.split('`').enumerate();
+    let pieces: Vec<String> = pieces
+        .map(|(index, piece)| match index % 2 {
+            0 => piece.replace('*', "\\*"),
+            _ => piece.to_owned(),
+        })
+        .collect();
+    pieces.join("`")
+}
+
 /// One line of one kernel.
 pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
     let mut out = format!(
-        "**{}** of `{}` on {}{}\n",
+        "{} of the time of `{}` on {}{}\n",
         percent(line.share),
         kernel.analysis.facts.name,
         kernel.analysis.profile.name,
@@ -124,7 +159,7 @@ fn accesses(line: &Line<'_>) -> Table {
     let mut table = Table::new(&[
         ("access", Align::Left),
         ("pattern", Align::Left),
-        ("cost of ideal", Align::Left),
+        ("per request", Align::Left),
         ("requests", Align::Right),
     ]);
     for access in &line.accesses {
@@ -178,7 +213,7 @@ fn access_note(access: &Access) -> String {
     ));
     if let Some(other) = &access.other_case {
         parts.push(format!(
-            "else {} of {} for {}",
+            "else {}, ideal {}, for {}",
             number(other.cost),
             number(other.ideal),
             other.when
@@ -255,20 +290,21 @@ fn sure(
     constraints: &[String],
 ) -> impl Iterator<Item = String> {
     let reason = why.map_or_else(String::new, |why| format!(" ({why})"));
-    let holds = (!constraints.is_empty()).then(|| format!("holds when {}", constraints.join(", ")));
+    let conditions: Vec<String> = constraints.iter().map(|one| code(one, LONGEST)).collect();
+    let holds = (!conditions.is_empty()).then(|| format!("holds when {}", conditions.join(", ")));
     std::iter::once(format!("{}{reason}", certainty(how))).chain(holds)
 }
 
-/// `32 of 4 sectors`: what a request takes, and what it would take at best.
+/// `32 sectors, ideal 4`: what a request takes, and what it would take at best.
 fn cost(access: &Access) -> String {
     Cost::of(access).map_or_else(
         || "unknown".to_owned(),
         |cost| {
             format!(
-                "{} of {} {}",
+                "{} {}, ideal {}",
                 number(cost.figure),
-                number(cost.ideal),
-                cost.unit.name()
+                cost.unit.name(),
+                number(cost.ideal)
             )
         },
     )
@@ -278,8 +314,8 @@ fn branches(branches: &[&Branch]) -> Table {
     let mut table = Table::new(&[
         ("branch", Align::Left),
         ("lanes", Align::Left),
-        ("warps split", Align::Right),
-        ("taken", Align::Right),
+        ("warps diverge", Align::Right),
+        ("warps take it", Align::Right),
         ("iterations", Align::Right),
     ]);
     let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
@@ -404,7 +440,7 @@ mod tests {
         };
         let table = accesses(&line).markdown();
         assert!(widths(&table) <= 84, "{} {table}", widths(&table));
-        assert!(table.contains("17.5 of 4.25 sectors"), "{table}");
+        assert!(table.contains("17.5 sectors, ideal 4.25"), "{table}");
         let mut wide = branch(Some(0.031));
         wide.kind = BranchKind::Switch;
         wide.text = "(blockIdx.x * blockDim.x + threadIdx.x) % stride".to_owned();
@@ -423,7 +459,7 @@ mod tests {
         assert_eq!(
             access_note(&shared),
             "`a[i]`: shared load of 4 B per lane, index `threadIdx.x * 32 + threadIdx.y`, 32 lanes active, \
-             32-way bank conflict, assumed (depends on the assumed n), holds when n % 32 == 0"
+             32-way bank conflict, assumed (depends on the assumed n), holds when `n % 32 == 0`"
         );
         assert_eq!(
             branch_note(&branch(None), None, None),

@@ -2,32 +2,64 @@
 
 use std::collections::BTreeSet;
 
-use warplens_db::{FileAnalysis, PlacedKernel, PlacedReport};
+use warplens_advice::VISIBLE_GAIN;
+use warplens_db::{FileAnalysis, PlacedFinding, PlacedKernel};
 use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
-use warplens_models::ModelId;
 use warplens_report::check;
 use warplens_report::figure;
 use warplens_report::figure::words;
 
+use crate::earlier::EarlierTime;
+
+/// A title is at most as long: it stands above code, often beside other lenses.
+const LONGEST: usize = 80;
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;
 /// Kernels of a file whose times are formulas, up to which lenses give these.
 const MOST_FORMULAS: usize = 32;
 
-/// `A100 SXM4 40GB · 132 µs · memory bandwidth · occupancy 100 % (warps) · MWP 12.1 CWP 8.0 · assumes block
-/// 256, n 1024`
-pub fn title(kernel: &PlacedKernel, formulas: bool) -> String {
-    let analysis = &kernel.analysis;
-    let mut parts = vec![gpu_name(&analysis.profile.name).to_owned()];
-    if let Some(impossible) = &analysis.input.occupancy.why_impossible {
-        parts.push(format!("cannot launch: {impossible}"));
-        return parts.join(" · ");
+/// `132 µs · memory bandwidth · occupancy 50 % (registers) · A100 SXM4 40GB`: the time, what bounds it and the occupancy; then, as
+/// far as [`LONGEST`] lets them in, its limiter and the GPU. `before`: what the kernel took, which stands before what it takes.
+pub fn title(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) -> String {
+    let profile = &kernel.analysis.profile;
+    if let Some(impossible) = &kernel.analysis.input.occupancy.why_impossible {
+        return format!("cannot launch: {impossible} · {}", profile.plain_name());
     }
+    let costs = costs(kernel, formulas, before);
+    let limiter = limiter(kernel);
+    let (gpu, model) = (profile.plain_name(), profile.model_name());
+    let shorter = [(limiter.as_str(), gpu), (&limiter, model), ("", gpu)];
+    let titles = shorter.map(|(limiter, gpu)| format!("{costs}{limiter} · {gpu}"));
+    let fits = |title: &String| title.chars().count() <= LONGEST;
+    let last = || format!("{costs} · {model}");
+    titles.into_iter().find(fits).unwrap_or_else(last)
+}
+
+/// `assumes block 256, n 1024 and 2 more`, where something is assumed.
+pub fn assumptions(kernel: &PlacedKernel) -> Option<String> {
+    let known = kernel.analysis.input.occupancy.why_impossible.is_none();
+    let assumed = known.then(|| assumed(kernel))?;
+    let names = (0..=MOST_NAMED).rev();
+    let all: Vec<String> = names.filter_map(|most| name_some(&assumed, most)).collect();
+    let fits = |title: &&String| title.chars().count() <= LONGEST;
+    all.iter().find(fits).or(all.last()).cloned()
+}
+
+/// The time, what bounds it, and the occupancy.
+fn costs(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) -> String {
+    let analysis = &kernel.analysis;
+    let mut parts = Vec::new();
     let shown = formulas || !analysis.has_unknown_sizes();
     let estimate = shown.then(|| analysis.estimate());
     if let Some(estimate) = &estimate {
-        let time = check::shown_time(estimate);
-        parts.push(time.unwrap_or_else(|| "no estimate".to_owned()));
+        let time = check::shown_time(estimate).unwrap_or_else(|| "no estimate".to_owned());
+        let before =
+            before.filter(|before| estimate.time_ms.is_some() && before.is_comparable(kernel));
+        let before = before.map(|before| figure::time(before.time_ms));
+        parts.push(match before.filter(|before| *before != time) {
+            Some(before) => format!("{before} → {time}"),
+            None => time,
+        });
         if let Some(bottleneck) = estimate.bottleneck {
             parts.push(words(bottleneck.name()));
         }
@@ -35,26 +67,18 @@ pub fn title(kernel: &PlacedKernel, formulas: bool) -> String {
         let unknown = analysis.unknown_sizes().join("`, `");
         parts.push(format!("hover for the time by `{unknown}`"));
     }
-    parts.push(format!(
-        "occupancy {:.0} % ({})",
-        analysis.input.occupancy.fraction * 100.0,
-        analysis.input.occupancy.limiter.name()
-    ));
-    parts.extend(kernel.compiler.as_ref().and_then(|said| {
-        let source = kernel.analysis.registers_source;
-        registers(said, source)
-    }));
-    let detail = |name: &str| {
-        let shown = estimate
-            .as_ref()
-            .and_then(|of| of.detail.get(name).copied());
-        shown.or_else(|| analysis.detail(ModelId::MwpCwp, name))
-    };
-    if let (Some(mwp), Some(cwp)) = (detail("mwp"), detail("cwp")) {
-        parts.push(format!("MWP {mwp:.1} CWP {cwp:.1}"));
-    }
-    parts.extend(assumed(kernel));
+    let occupancy = analysis.input.occupancy.fraction * 100.0;
+    parts.push(format!("occupancy {occupancy:.0} %"));
     parts.join(" · ")
+}
+
+/// What keeps the occupancy below 100 %.
+fn limiter(kernel: &PlacedKernel) -> String {
+    let occupancy = &kernel.analysis.input.occupancy;
+    if occupancy.fraction >= 1.0 {
+        return String::new();
+    }
+    format!(" ({})", occupancy.limiter.name())
 }
 
 /// Whether lenses give times as formulas of sizes that nothing gives: each takes several analyses of its kernel, which a file of
@@ -81,18 +105,36 @@ pub fn launch(kernel: &PlacedKernel) -> Option<String> {
     })
 }
 
-/// `what would help? (3 findings)`, where something was found.
-pub fn help(kernel: &PlacedKernel) -> Option<String> {
-    match kernel.analysis.findings.len() {
-        0 => None,
-        1 => Some("what would help? (1 finding)".to_owned()),
-        many => Some(format!("what would help? ({many} findings)")),
+/// `1.58x: smem/bank-conflict (1 of 3 findings)`: of the findings in a kernel that the user sees, the one whose removal gains
+/// most; where none gains visibly, how many there are.
+pub fn help(kernel: &PlacedKernel, findings: &[PlacedFinding]) -> Option<String> {
+    let inside = |finding: &&PlacedFinding| {
+        kernel.start <= finding.range.start && finding.range.start <= kernel.end
+    };
+    let best = findings
+        .iter()
+        .filter(inside)
+        .reduce(|best, next| if next.gain > best.gain { next } else { best })?;
+    let count = findings.iter().filter(inside).count();
+    if best.gain < VISIBLE_GAIN {
+        return Some(format!(
+            "what would help? ({})",
+            figure::counted(count as u64, "finding")
+        ));
     }
+    let of = if count > 1 {
+        format!(" (1 of {count} findings)")
+    } else {
+        String::new()
+    };
+    Some(format!("{:.2}x: {}{of}", best.gain, best.rule))
 }
 
-/// `40 registers (nvcc)`: registers from a compiler report, marked where the text has changed since. Estimates are left out
-/// for want of room.
-fn registers(said: &PlacedReport, source: &str) -> Option<String> {
+/// `40 registers (nvcc)`: registers from a compiler report, marked where the text has changed since. Estimates are left to the
+/// hover.
+pub fn registers(kernel: &PlacedKernel) -> Option<String> {
+    let said = kernel.compiler.as_ref()?;
+    let source = kernel.analysis.registers_source;
     let word = &said.report;
     // The name without the version.
     let tool = word.tool.split(' ').next().unwrap_or(&word.tool);
@@ -111,17 +153,8 @@ fn registers(said: &PlacedReport, source: &str) -> Option<String> {
     }
 }
 
-/// A GPU's name without its maker: there is little room.
-fn gpu_name(name: &str) -> &str {
-    let makers = ["NVIDIA ", "AMD ", "Intel "];
-    makers
-        .iter()
-        .find_map(|maker| name.strip_prefix(maker))
-        .unwrap_or(name)
-}
-
 /// The assumptions: the launch first, then arguments and guesses, each once.
-fn assumed(kernel: &PlacedKernel) -> Option<String> {
+fn assumed(kernel: &PlacedKernel) -> Vec<String> {
     let (facts, profile) = (&kernel.analysis.facts, &kernel.analysis.profile);
     let clock = profile
         .limited_to_w
@@ -131,10 +164,10 @@ fn assumed(kernel: &PlacedKernel) -> Option<String> {
         // The time depends on it, or says what it needs.
         launch.grid_source = Source::LaunchSite;
     }
-    name_some(&launch, clock, &facts.assumptions)
+    listed(&launch, clock, &facts.assumptions)
 }
 
-fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption]) -> Option<String> {
+fn listed(launch: &Launch, clock: Option<String>, assumptions: &[Assumption]) -> Vec<String> {
     let mut named = Vec::new();
     if launch.block_source.is_assumption() {
         named.push(format!("block {}", extents(launch.block)));
@@ -159,17 +192,18 @@ fn name_some(launch: &Launch, clock: Option<String>, assumptions: &[Assumption])
             named.push(format!("{kind} {}", assumption.value));
         }
     }
-    let more = named.len().saturating_sub(MOST_NAMED);
-    if named.is_empty() {
-        return None;
+    named
+}
+
+/// `assumes block 256, n 1024 and 2 more`: the first `most` by name.
+fn name_some(assumed: &[String], most: usize) -> Option<String> {
+    let (named, more) = assumed.split_at(most.min(assumed.len()));
+    match (named, more.len()) {
+        ([], 0) => None,
+        ([], more) => Some(format!("assumes {}", figure::counted(more as u64, "value"))),
+        (named, 0) => Some(format!("assumes {}", named.join(", "))),
+        (named, more) => Some(format!("assumes {} and {more} more", named.join(", "))),
     }
-    named.truncate(MOST_NAMED);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    Some(format!("assumes {}{more}", named.join(", ")))
 }
 
 fn extents(extents: [u64; 3]) -> String {
@@ -206,13 +240,16 @@ mod tests {
             block_source: Source::Directive,
             grid_source: Source::LaunchSite,
         };
+        let said = |launch: &Launch, all: &[Assumption], most: usize| {
+            name_some(&listed(launch, None, all), most)
+        };
         assert_eq!(
-            name_some(&known, None, &[assumption("alignment", "256-byte")]),
+            said(&known, &[assumption("alignment", "256-byte")], 3),
             None
         );
         // A parameter may well be called like that.
         assert_eq!(
-            name_some(&known, None, &[assumption("block_count", "1024")]).as_deref(),
+            said(&known, &[assumption("block_count", "1024")], 3).as_deref(),
             Some("assumes block_count 1024")
         );
         let assumed = Launch {
@@ -227,11 +264,19 @@ mod tests {
             assumption("trips(`while (p)`)", "16"),
         ];
         assert_eq!(
-            name_some(&assumed, None, &many).as_deref(),
+            said(&assumed, &many, 3).as_deref(),
             Some("assumes block 16×16, grid 64, n 1024 and 2 more")
         );
         assert_eq!(
-            name_some(&known, None, &many[3..]).as_deref(),
+            said(&assumed, &many, 1).as_deref(),
+            Some("assumes block 16×16 and 4 more")
+        );
+        assert_eq!(
+            said(&assumed, &many, 0).as_deref(),
+            Some("assumes 5 values")
+        );
+        assert_eq!(
+            said(&known, &many[3..], 3).as_deref(),
             Some("assumes trips 16")
         );
     }

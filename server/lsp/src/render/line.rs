@@ -100,6 +100,15 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// What an access of device memory moves.
+    fn of(access: &Access) -> Unit {
+        if access.transaction_bytes == 32 {
+            Unit::Sectors
+        } else {
+            Unit::Lines
+        }
+    }
+
     /// Its name, in the plural.
     pub fn name(self) -> &'static str {
         match self {
@@ -114,11 +123,6 @@ impl Cost {
     /// The cost of an access, where it is known.
     pub fn of(access: &Access) -> Option<Cost> {
         let transactions = || {
-            let unit = if access.transaction_bytes == 32 {
-                Unit::Sectors
-            } else {
-                Unit::Lines
-            };
             let (figure, ideal) = (
                 access.transactions_per_request?,
                 access.ideal_transactions_per_request?,
@@ -126,7 +130,7 @@ impl Cost {
             Some(Cost {
                 figure,
                 ideal,
-                unit,
+                unit: Unit::of(access),
             })
         };
         let passes = || {
@@ -141,6 +145,14 @@ impl Cost {
         match access.space {
             Space::Shared | Space::Constant => passes(),
             Space::Global | Space::Local | Space::Texture => transactions().or_else(passes),
+        }
+    }
+
+    /// What is counted of an access whose cost is not known.
+    pub fn unit(access: &Access) -> Unit {
+        match access.space {
+            Space::Shared | Space::Constant => Unit::Passes,
+            Space::Global | Space::Local | Space::Texture => Unit::of(access),
         }
     }
 

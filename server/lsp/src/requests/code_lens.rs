@@ -7,11 +7,12 @@ use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Position, Range};
 
 use crate::commands;
+use crate::earlier;
 use crate::render;
 use crate::session::Session;
 
-/// One above each kernel, one beside it where something was not understood, one where it has several
-/// launches, and one that leads to what would help where there are findings. Their commands are those the client announced to have (`experimental.commands`); for other
+/// One above each kernel; beside it one with what a compiler reported, one where something is assumed, one where something was not understood, one where it has
+/// several launches, and one that leads to what would help where there are findings. Their commands are those the client announced to have (`experimental.commands`); for other
 /// clients they are text alone.
 pub async fn handle(
     session: &Arc<Session>,
@@ -31,15 +32,21 @@ pub async fn handle(
     };
     let page = first_of(&[commands::BREAKDOWN, commands::SELECT_GPU]);
     let losses = first_of(&[commands::BREAKDOWN]);
+    let launch = first_of(&[commands::SET_LAUNCH]);
     let next = first_of(&[commands::NEXT_LAUNCH]);
     let help = first_of(&[commands::WHAT_WOULD_HELP]);
+    let shared = session.clone();
     let lenses = session
         .run(move |_| {
             if !newest.analysed.effective.settings.code_lens.enable {
                 return Vec::new();
             }
             let formulas = render::lens::formulas_are_shown(&newest.analysed.file);
-            let lenses = newest.analysed.file.kernels.iter().filter_map(|kernel| {
+            let earlier = shared.earlier_times(uri.as_str(), &newest.analysed);
+            let kernels = &newest.analysed.file.kernels;
+            let kernels = earlier::keys(&newest.analysed.file).zip(kernels);
+            let lenses = kernels.filter_map(|(key, kernel)| {
+                let before = earlier.get(&key);
                 let moved = &newest.moved;
                 let line = moved
                     .iter()
@@ -56,12 +63,14 @@ pub async fn handle(
                     data: None,
                 };
                 let titles = [
-                    Some((render::lens::title(kernel, formulas), page)),
+                    Some((render::lens::title(kernel, formulas, before), page)),
+                    render::lens::registers(kernel).map(|title| (title, page)),
+                    render::lens::assumptions(kernel).map(|title| (title, launch)),
                     render::lens::losses(kernel).map(|title| (title, losses)),
                     render::lens::launch(kernel).map(|title| (title, next)),
                     // A click alone leads on: without its command it says nothing.
                     (!help.is_empty())
-                        .then(|| render::lens::help(kernel))
+                        .then(|| render::lens::help(kernel, &newest.analysed.file.findings))
                         .flatten()
                         .map(|title| (title, help)),
                 ];

@@ -29,6 +29,7 @@ async fn run(session: &Arc<Session>, command: &str, argument: Value) -> Result<L
         commands::SELECT_GPU => commands::select_gpu::run(session, argument).await,
         commands::SET_LAUNCH => commands::set_launch::run(session, argument),
         commands::NEXT_LAUNCH => commands::next_launch::run(session, argument).await,
+        commands::PIN => commands::pin::run(session, argument).await,
         commands::ESTIMATE => commands::estimate::run(session, argument).await,
         commands::BREAKDOWN => commands::breakdown::run(session, argument).await,
         commands::COMPARE_GPUS => commands::compare_gpus::run(session, argument).await,

@@ -69,9 +69,9 @@ impl CompilerSetup {
     }
 
     async fn opened(&self, compile: warplens_lsp::CompileFn) -> Client {
-        let mut client = self
-            .start(json!({"compiler": self.compiler()}), compile)
-            .await;
+        let hints = json!({"minimumShare": 0});
+        let options = json!({"compiler": self.compiler(), "inlayHints": hints});
+        let mut client = self.start(options, compile).await;
         client.open(&self.uri(), "cuda-cpp", &strided(1)).await;
         client
     }
@@ -156,12 +156,12 @@ async fn hints(client: &mut Client, uri: &str, lines: [u32; 2]) -> BTreeMap<u64,
         .collect()
 }
 
+/// The titles of all lenses, a line each.
 async fn lens(client: &mut Client, uri: &str) -> String {
     let lenses = client.ask("textDocument/codeLens", document(uri)).await;
-    lenses[0]["command"]["title"]
-        .as_str()
-        .expect("a lens")
-        .to_owned()
+    let lenses = lenses.as_array().expect("lenses").iter();
+    let titles = lenses.map(|lens| lens["command"]["title"].as_str().expect("a title"));
+    titles.collect::<Vec<_>>().join("\n")
 }
 
 /// Asks for the lens until it says so.
@@ -242,13 +242,13 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
 
     let all = hints(&mut client, &setup.uri(), [0, 4]).await;
     let (label, tooltip) = &all[&2];
-    assert!(label.ends_with(" · 14 instr"), "{label}");
+    assert!(label.ends_with(" · 14 instructions"), "{label}");
     assert!(
         tooltip.contains("14 instructions (nvcc 12.4): FMUL 12 · LDG 2"),
         "{tooltip}"
     );
-    // Nothing predicted is worth a hint there.
-    assert!(all[&1].0.ends_with("3 instr"), "{:?}", all[&1]);
+    // Nothing predicted is worth a hint there, but the user asked for every line.
+    assert!(all[&1].0.ends_with("3 instructions"), "{:?}", all[&1]);
 
     // A comment is no edit of the kernel.
     client
@@ -257,7 +257,7 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     let title = lens(&mut client, &setup.uri()).await;
     assert!(title.contains("40 registers (nvcc)"), "{title}");
     let (label, _) = &hints(&mut client, &setup.uri(), [0, 5]).await[&3];
-    assert!(label.ends_with(" · 14 instr"), "{label}");
+    assert!(label.ends_with(" · 14 instructions"), "{label}");
     client.edit(&setup.uri(), 3, [3, 16, 3, 17], "2").await;
     let title = lens(&mut client, &setup.uri()).await;
     assert!(
@@ -274,7 +274,7 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     // Of a line that is as it was, the last word; of the edited one, none.
     let all = hints(&mut client, &setup.uri(), [0, 5]).await;
     let (label, tooltip) = &all[&2];
-    assert!(label.ends_with("was 3 instr"), "{label}");
+    assert!(label.ends_with("was 3 instructions"), "{label}");
     assert!(
         tooltip.contains("3 instructions (nvcc 12.4, before the last edit): IMAD 3"),
         "{tooltip}"
@@ -287,7 +287,7 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     setup.saved(&mut client).await;
     lens_with(&mut client, &setup.uri(), "44 registers (nvcc)").await;
     let all = hints(&mut client, &setup.uri(), [0, 5]).await;
-    assert!(all.values().any(|(label, _)| label.ends_with(" 14 instr")));
+    assert!(all.values().any(|(label, _)| label.ends_with(" 14 instructions")));
     assert!(all.values().all(|(label, _)| !label.contains("was ")));
     finish(client).await;
 }

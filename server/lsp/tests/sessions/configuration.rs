@@ -470,7 +470,7 @@ async fn a_model_that_simulates_refines_the_lens() {
         let time = row.and_then(|row| row.split('|').nth(2));
         time.unwrap_or_else(|| panic!("{model} in {page}")).trim()
     };
-    let shown = title.split(" · ").nth(1).expect("a time");
+    let shown = title.split(" · ").next().expect("a time");
     assert_eq!(shown, row("timing"), "{page}");
     assert_ne!(shown, row("auto"), "{page}");
     client.finish().await;

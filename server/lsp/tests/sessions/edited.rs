@@ -100,7 +100,20 @@ async fn shown(client: &mut Client, uri: &str) -> [Value; 4] {
     let estimate = client
         .command("warplens.estimate", json!({"uri": uri}))
         .await;
+    let lenses = without_earlier_times(lenses);
     [report["items"].take(), hints, lenses, estimate]
+}
+
+/// Lenses without what kernels took when the text was saved, which only a session that began with another text shows.
+fn without_earlier_times(mut lenses: Value) -> Value {
+    for lens in lenses.as_array_mut().into_iter().flatten() {
+        let title = &mut lens["command"]["title"];
+        let now = title.as_str().and_then(|title| title.split_once(" → "));
+        if let Some((_, now)) = now {
+            *title = now.into();
+        }
+    }
+    lenses
 }
 
 async fn started() -> Client {

@@ -40,7 +40,7 @@ async fn hints(client: &mut Client, lines: [u32; 2]) -> Vec<(u64, String)> {
     hints
         .map(|hint| {
             let label = hint["label"].as_str().expect("a label").to_owned();
-            assert!(label.chars().count() <= 25, "{label}");
+            assert!(label.chars().count() <= 40, "{label}");
             assert!(
                 hint["tooltip"]["value"]
                     .as_str()
@@ -56,8 +56,8 @@ async fn hints_stand_at_line_ends_with_the_number_that_matters() {
     let (mut client, _) = open(json!({}), &strided(32)).await;
     let all = hints(&mut client, [0, 9]).await;
     let (_, label) = all.iter().find(|(line, _)| *line == 2).expect("a hint");
-    assert!(label.starts_with("32/4 sectors · "), "{label}");
-    assert!(label.ends_with(" %"), "{label}");
+    assert!(label.starts_with("32 sectors, ideal 4 · "), "{label}");
+    assert!(label.ends_with(" % of time"), "{label}");
     assert_eq!(
         hints(&mut client, [0, 2])
             .await
@@ -78,13 +78,81 @@ async fn hints_stand_at_line_ends_with_the_number_that_matters() {
 }
 
 #[tokio::test]
+async fn a_lens_gives_the_change_since_the_file_was_saved_and_since_a_pin() {
+    let kernel = |stride: u32| {
+        let strided = strided(stride);
+        format!("// warplens: block=(256) grid=(4096)\n{strided}")
+    };
+    let (mut client, _) = open(json!({}), &kernel(32)).await;
+    let mut version = 1;
+    let mut edit = async |client: &mut Client, stride: u32| {
+        version += 1;
+        let text = json!([{"text": kernel(stride)}]);
+        client.change(URI, version, text).await;
+    };
+    let title = async |client: &mut Client| {
+        let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+        let title = lenses[0]["command"]["title"].as_str().expect("a title");
+        title.split(" · ").next().expect("a time").to_owned()
+    };
+    let slow = title(&mut client).await;
+    assert!(!slow.contains('→'), "{slow}");
+    edit(&mut client, 1).await;
+    let change = title(&mut client).await;
+    let (before, fast) = change.split_once(" → ").expect("a change");
+    assert_eq!(before, slow);
+
+    // A save makes this the time to compare with, a pin holds one across saves.
+    client.notify("textDocument/didSave", document(URI)).await;
+    assert_eq!(title(&mut client).await, fast);
+    let pin = json!({"uri": URI, "kernel": "copy"});
+    let answer = client.command("warplens.pin", pin.clone()).await;
+    assert_eq!(
+        (&answer["pinned"], &answer["time"]),
+        (&json!(true), &json!(fast))
+    );
+    edit(&mut client, 32).await;
+    client.notify("textDocument/didSave", document(URI)).await;
+    assert_eq!(title(&mut client).await, format!("{fast} → {slow}"));
+    // Pinned at another time, then unpinned.
+    assert_eq!(
+        client.command("warplens.pin", pin.clone()).await["pinned"],
+        true
+    );
+    assert_eq!(client.command("warplens.pin", pin).await["pinned"], false);
+    assert_eq!(title(&mut client).await, slow);
+    client.notifications.clear();
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_hover_says_first_what_was_found() {
+    let text = format!("// warplens: block=(256) grid=(4096)\n{}", strided(32));
+    let (mut client, _) = open(json!({}), &text).await;
+    let line = text
+        .lines()
+        .position(|line| line.contains("in["))
+        .expect("a load");
+    let at = json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": 4}});
+    let hover = client.ask("textDocument/hover", at).await;
+    let hover = hover["contents"]["value"].as_str().expect("a hover");
+    let (advice, account) = hover.split_once("---\n").expect("two parts");
+    assert!(
+        advice.starts_with("**") && advice.contains("(mem/strided)"),
+        "{hover}"
+    );
+    assert!(account.contains(" of the time of `copy` on "), "{hover}");
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn a_lens_above_each_kernel_says_target_time_bottleneck_and_occupancy() {
     let (mut client, _) = open(json!({}), &strided(32)).await;
     let lenses = client.ask("textDocument/codeLens", document(URI)).await;
-    assert_eq!(lenses.as_array().map(Vec::len), Some(1), "{lenses}");
+    assert_eq!(lenses.as_array().map(Vec::len), Some(2), "{lenses}");
     assert_eq!(lenses[0]["range"]["start"]["line"], 0);
     let title = lenses[0]["command"]["title"].as_str().expect("a title");
-    for part in ["A100", "occupancy ", "MWP ", "CWP ", "assumes block 256"] {
+    for part in ["occupancy ", " · A100"] {
         assert!(title.contains(part), "`{part}` in {title}");
     }
     // The time is written as it is everywhere else.
@@ -92,7 +160,8 @@ async fn a_lens_above_each_kernel_says_target_time_bottleneck_and_occupancy() {
         .command("warplens.breakdown", json!({"uri": URI, "kernel": "copy"}))
         .await;
     let page = page["markdown"].as_str().expect("a page");
-    let time = title.split(" · ").nth(1).expect("a time");
+    assert!(title.chars().count() <= 80, "{title}");
+    let time = title.split(" · ").next().expect("a time");
     // Nothing gives the grid: a formula, with its unit.
     assert!(time.ends_with(" ns × gridDim.x"), "{title}");
     assert!(page.contains(&format!("**{time}**")), "{time} in {page}");
@@ -130,8 +199,8 @@ async fn a_hover_tells_the_line_or_the_kernel_and_is_silent_elsewhere() {
         "`out[i]`",
         "strided",
         "coalesced",
-        "| 32 of 4 sectors |",
-        "| 4 of 4 sectors |",
+        "| 32 sectors, ideal 4 |",
+        "| 4 sectors, ideal 4 |",
         "32 lanes active",
         "assumed",
     ] {
@@ -298,7 +367,7 @@ async fn choosing_a_gpu_holds_for_one_document_or_for_all() {
                 .is_some_and(|title| title.contains("K40c"))
         );
     }
-    let wrong = json!({"command": "warplens.selectGpu", "arguments": [{"gpu": "gtx280"}]});
+    let wrong = json!({"command": "warplens.selectGpu", "arguments": [{"gpu": "gtx281"}]});
     let error = client.ask_wrongly("workspace/executeCommand", wrong).await;
     assert!(
         error["message"]
@@ -403,32 +472,34 @@ async fn a_lens_lists_its_assumptions() {
                    if (i < n) out[i] = in[i * n];\n}\n";
     let (mut client, _) = open(json!({}), unknown).await;
     let lenses = client.ask("textDocument/codeLens", document(URI)).await;
-    let title = lenses[0]["command"]["title"].as_str().expect("a title");
+    let title = |lenses: &Value, at: usize| {
+        let title = lenses[at]["command"]["title"].as_str();
+        title.expect("a title").to_owned()
+    };
+    assert_eq!(title(&lenses, 1), "assumes block 256");
     // The time is one of `n`, which has no value.
-    let parts: Vec<&str> = title.split(" · ").collect();
-    assert_eq!(parts.last(), Some(&"assumes block 256"), "{title}");
+    let title_of_costs = title(&lenses, 0);
+    let time = title_of_costs.split(" · ").next().expect("a time");
     assert!(
-        parts[1].contains("× n") || parts[1] == "needs `n`",
-        "{title}"
+        time.contains("× n") || time == "needs `n`",
+        "{title_of_costs}"
     );
-    assert!(!title.contains("1024"), "{title}");
+    assert!(!title_of_costs.contains("1024"), "{title_of_costs}");
     // What is told is no longer assumed.
     let told = json!({"uri": URI, "kernel": "walk", "block": 64, "args": {"n": 4096}});
     client.command("warplens.setLaunch", told).await;
     let lenses = client.ask("textDocument/codeLens", document(URI)).await;
-    let title = lenses[0]["command"]["title"].as_str().expect("a title");
-    let assumed = title.split(" · ").last().expect("a part");
-    assert!(assumed.starts_with("assumes grid "), "{title}");
+    let assumed = title(&lenses, 1);
+    assert!(assumed.starts_with("assumes grid "), "{assumed}");
     assert!(
         !assumed.contains("block") && !assumed.contains(" n "),
-        "{title}"
+        "{assumed}"
     );
     client.notifications.clear();
     client.finish().await;
     let (mut client, _) = open(json!({}), TILE).await;
     let lenses = client.ask("textDocument/codeLens", document(URI)).await;
-    let title = lenses[0]["command"]["title"].as_str().expect("a title");
-    assert!(!title.contains("assumes"), "{title}");
+    assert!(!lenses.to_string().contains("assumes"), "{lenses}");
     client.finish().await;
 }
 

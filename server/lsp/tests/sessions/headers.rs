@@ -124,7 +124,7 @@ async fn an_edit_of_an_open_header_reaches_the_kernels_that_include_it() {
     assert!(
         shown
             .iter()
-            .any(|(line, label)| *line == 3 && label.starts_with("32/4 sectors")),
+            .any(|(line, label)| *line == 3 && label.starts_with("32 sectors, ideal 4")),
         "{shown:?}"
     );
 
@@ -300,8 +300,10 @@ async fn what_was_not_understood_stands_in_a_lens_and_in_the_hover() {
     } else {
         format!("{} statements not understood", losses.len())
     };
-    assert_eq!(lenses[1]["command"]["title"], words.as_str(), "{lenses:#}");
-    assert_eq!(lenses[1]["command"]["command"], "warplens.breakdown");
+    let mut lens = lenses.as_array().expect("a list").iter();
+    let lens = lens.find(|lens| lens["command"]["title"] == words.as_str());
+    let lens = lens.unwrap_or_else(|| panic!("{lenses:#}"));
+    assert_eq!(lens["command"]["command"], "warplens.breakdown");
     let hover = client.ask("textDocument/hover", at(uri, 0, 18)).await;
     let hover = hover["contents"]["value"].as_str().expect("a hover");
     assert!(hover.contains(&words), "{hover}");
@@ -316,7 +318,9 @@ async fn what_was_not_understood_stands_in_a_lens_and_in_the_hover() {
     let fine = text.replace("mystery(i)", "i").replace("riddle(i)", "i");
     replace(&mut client, uri, 2, &fine).await;
     client.published(uri, 2).await;
-    assert_eq!(titles(&mut client, uri).await.len(), 1);
+    let titles = titles(&mut client, uri).await;
+    let losses = |title: &&String| title.contains("not understood");
+    assert_eq!(titles.iter().find(losses), None);
     client.finish().await;
 }
 
@@ -411,7 +415,7 @@ async fn a_program_in_a_string_of_host_code_has_its_hints_at_its_lines() {
     assert!(
         shown
             .iter()
-            .any(|(line, label)| *line == 4 && label.starts_with("32/4 sectors")),
+            .any(|(line, label)| *line == 4 && label.starts_with("32 sectors, ideal 4")),
         "{shown:?}"
     );
     let lenses = client.ask("textDocument/codeLens", document(uri)).await;
@@ -454,7 +458,7 @@ async fn a_headers_edit_shows_at_once() {
         pushed(&mut client, &kernel).await;
         let shown = hints(&mut client, &kernel).await;
         times.push(started.elapsed());
-        let sectors = format!("{}/4 sectors", 4 * (from + 1));
+        let sectors = format!("{} sectors, ideal 4", 4 * (from + 1));
         assert!(
             shown.iter().any(|(_, label)| label.starts_with(&sectors)),
             "{sectors} after {text}: {shown:?}"

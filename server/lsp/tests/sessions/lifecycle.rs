@@ -30,6 +30,7 @@ async fn initialize_says_what_is_served() {
             "warplens.selectGpu",
             "warplens.setLaunch",
             "warplens.nextLaunch",
+            "warplens.pin",
             "warplens.estimate",
             "warplens.breakdown",
             "warplens.compareGpus",

@@ -173,7 +173,7 @@ async fn a_client_without_markdown_gets_plain_text() {
         client.open(URI, "cuda-cpp", &strided(32)).await;
         client.published(URI, 1).await;
         // The line, and the kernel by its name.
-        for (line, character, part) in [(2, 13, "32 of 4 sectors"), (0, 17, "copy")] {
+        for (line, character, part) in [(2, 13, "32 sectors, ideal 4"), (0, 17, "copy")] {
             let hover = client
                 .ask("textDocument/hover", at(URI, line, character))
                 .await;

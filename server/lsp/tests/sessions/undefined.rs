@@ -128,7 +128,7 @@ async fn a_negative_index_is_shown_as_it_is() {
     // Where the array begins is the host's affair: five elements before its pointer a sector begins earlier.
     says(
         "    a[t - 5] = 1; // here",
-        &["5 of 4 sectors", "threadIdx.x - 5`", ", exact"],
+        &["5 sectors, ideal 4", "threadIdx.x - 5`", ", exact"],
     )
     .await;
 }

@@ -297,7 +297,7 @@ fn a_misspelt_id_is_understood() {
         ("v100", "v100-pcie-16gb"),
         ("8800", "geforce-8800-gt"),
     ] {
-        assert_eq!(profiles.closest(unknown), Some(meant), "{unknown}");
+        assert_eq!(profiles.near(unknown, 1), [meant], "{unknown}");
     }
     assert_eq!(
         profiles.near("A100", 3),
@@ -306,7 +306,67 @@ fn a_misspelt_id_is_understood() {
     assert_eq!(profiles.near("h100", 9), ["h100-pcie", "h100-sxm5"]);
     assert_eq!(profiles.near("h100", 1), ["h100-pcie"]);
     for unknown in ["", "voodoo-banshee", "-"] {
-        assert_eq!(profiles.closest(unknown), None, "{unknown}");
+        assert_eq!(profiles.near(unknown, 1), [""; 0], "{unknown}");
+    }
+}
+
+#[test]
+fn a_gpu_is_named_as_people_name_it() {
+    let profiles = Profiles::builtin();
+    for (name, meant) in [
+        ("rtx-3090", "rtx-3090"),
+        ("RTX 3090", "rtx-3090"),
+        ("3090", "rtx-3090"),
+        ("NVIDIA GeForce RTX 3090", "rtx-3090"),
+        ("rtx2080ti", "rtx-2080-ti"),
+        ("a100", "a100-sxm4-40gb"),
+        ("A100 PCIe", "a100-pcie-40gb"),
+        ("a100-80gb", "a100-pcie-80gb"),
+        ("h100", "h100-sxm5"),
+        ("H100 PCIe", "h100-pcie"),
+        ("h200", "h200-sxm"),
+        ("v100", "v100-sxm2-16gb"),
+        ("p100", "tesla-p100"),
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm4-80gb"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm5"),
+        ("Tesla V100-SXM2-16GB", "v100-sxm2-16gb"),
+        ("7900 XTX", "rx-7900-xtx"),
+        ("w6600", "radeon-pro-w6600"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("a770", "arc-a770"),
+        ("sm_90", "h100-sxm5"),
+        ("sm_90a", "h100-sxm5"),
+        ("compute_80", "a100-sxm4-40gb"),
+        ("gfx942", "mi300x"),
+    ] {
+        let found = profiles.named(name);
+        assert_eq!(
+            found.map(|found| found.id.clone()),
+            Some(meant.to_owned()),
+            "{name}"
+        );
+    }
+    // Each of these is a GPU of its own, for which no other stands.
+    for name in [
+        "", "rtx 2080", "gtx-1080", "rtx 3060", "titan", "mi300", "40gb", "pcie", "rtx", "nvidia",
+        "sm_", "gfx",
+    ] {
+        assert_eq!(profiles.named(name), None, "{name}");
+    }
+}
+
+#[test]
+fn a_gpu_has_a_plain_name_and_a_models() {
+    let profiles = Profiles::builtin();
+    for (id, plain, model) in [
+        ("a100-sxm4-40gb", "A100 SXM4 40GB", "A100"),
+        ("h100-pcie", "H100 PCIe 80GB", "H100"),
+        ("rtx-3090", "GeForce RTX 3090", "GeForce RTX 3090"),
+        ("mi300x", "Instinct MI300X", "Instinct MI300X"),
+        ("arc-a770", "Arc A770 16GB", "Arc A770"),
+    ] {
+        let gpu = profiles.get(id).expect("built in");
+        assert_eq!((gpu.plain_name(), gpu.model_name()), (plain, model));
     }
 }
 
@@ -315,7 +375,7 @@ fn the_largest_of_an_architecture_stands_for_it() {
     let profiles = Profiles::builtin();
     for (architecture, id) in [
         ("sm_70", "v100-sxm2-16gb"),
-        ("sm_80", "a100-pcie-40gb"),
+        ("sm_80", "a100-sxm4-40gb"),
         ("sm_86", "rtx-a6000"),
         ("sm_90", "h100-sxm5"),
         ("gfx90a", "mi250x"),

@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_calibrate::fit::{Counts, linear};
 use warplens_calibrate::{Failure, Measurements, Plan, ProfileFit, Progress, compare, profile};
-use warplens_db::settings::unknown_gpu;
+use warplens_db::settings::gpu_named;
 use warplens_db::user_profiles;
 use warplens_machine::{Profile, Profiles};
 
@@ -100,10 +100,7 @@ impl Calibrate {
     pub fn run(self, output: Option<PathBuf>) -> anyhow::Result<ExitCode> {
         let profiles = Profiles::builtin();
         let other = match &self.compare {
-            Some(id) => match profiles.get(id) {
-                Some(profile) => Some(profile),
-                None => bail!(unknown_gpu(id, &profiles)),
-            },
+            Some(name) => Some(gpu_named(name, &profiles).map_err(|line| anyhow!(line))?),
             None => None,
         };
         if self.dry_run || self.sources.is_some() {

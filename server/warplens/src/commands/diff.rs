@@ -186,7 +186,7 @@ impl Diff {
         let (profiles, _) = profiles::of(&side.paths);
         let mut config = config::of(&side.root, &profiles);
         if let Some(gpu) = self.gpu.first() {
-            config.settings.gpu = Some(gpu.clone());
+            config.settings.gpu = Some(profiles::id(gpu, &profiles)?);
         }
         self.preprocessing.apply(&mut config.settings);
         let engine = Engine::with_project(profiles, side.project());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_base::read_regular;
-use warplens_db::settings::{Settings, unknown_gpu};
+use warplens_db::settings::Settings;
 use warplens_db::wire::EstimateDocument;
 use warplens_db::{Cancel, DEFAULT_GPU, Engine, Overrides};
 use warplens_machine::Profiles;
@@ -128,7 +128,7 @@ impl Estimate {
         }
         let progress = Progress::new("estimating", self.files.len());
         let (profiles, left_out) = profiles::of(&self.files);
-        let gpus = self.gpus(&profiles)?;
+        let gpus = profiles::ids(&self.gpu, &profiles)?;
         let overrides = Overrides {
             argument: self.launching.values(),
             contents: self.contents()?,
@@ -305,21 +305,5 @@ impl Estimate {
             }
         }
         Ok(contents)
-    }
-
-    fn gpus(&self, profiles: &Profiles) -> anyhow::Result<Vec<String>> {
-        let mut gpus = Vec::new();
-        for gpu in &self.gpu {
-            if gpu == "all" {
-                return Ok(profiles.ids().map(str::to_owned).collect());
-            }
-            if profiles.get(gpu).is_none() {
-                bail!(unknown_gpu(gpu, profiles));
-            }
-            if !gpus.contains(gpu) {
-                gpus.push(gpu.clone());
-            }
-        }
-        Ok(gpus)
     }
 }

@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
-use warplens_db::settings::unknown_gpu;
+use warplens_db::settings::gpu_named;
 use warplens_report::gpus::{self as page, Gpu, GpusDocument};
 
 use crate::output::{self, Colour};
@@ -13,7 +12,7 @@ use crate::profiles;
 /// The hardware profiles with key figures; with ID one in full, every figure with its source
 #[derive(Debug, Args)]
 pub struct Gpus {
-    /// Profile id
+    /// Profile id, name or architecture (`rtx-3090`, "RTX 3090", `h100`, `sm_90`)
     id: Option<String>,
     /// How to print them
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -36,10 +35,10 @@ impl Gpus {
             output::complain(&format!("ignored a profile: {problem}"));
         }
         let gpus: Vec<Gpu> = match &self.id {
-            Some(id) => match profiles.get(id) {
-                Some(profile) => vec![page::gpu(&profile)],
-                None => bail!(unknown_gpu(id, &profiles)),
-            },
+            Some(name) => {
+                let profile = gpu_named(name, &profiles).map_err(anyhow::Error::msg)?;
+                vec![page::gpu(&profile)]
+            }
             None => profiles.iter().map(|profile| page::gpu(&profile)).collect(),
         };
         let style = output::style(colour);

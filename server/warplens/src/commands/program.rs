@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
-use warplens_db::settings::unknown_gpu;
 use warplens_db::wire::{ProgramAccount, ProgramDocument};
 use warplens_db::{Cancel, Engine};
 use warplens_report::{program, program_page};
@@ -84,12 +83,11 @@ impl Program {
         for problem in left_out {
             output::complain(&problem.message);
         }
-        if let Some(gpu) = self.gpu.as_ref().filter(|gpu| profiles.get(gpu).is_none()) {
-            bail!(unknown_gpu(gpu, &profiles));
-        }
+        let named = self.gpu.as_deref();
+        let named = named.map(|gpu| profiles::id(gpu, &profiles)).transpose()?;
         let mut config = config::of(&self.folder, &profiles);
-        if self.gpu.is_some() {
-            config.settings.gpu.clone_from(&self.gpu);
+        if named.is_some() {
+            config.settings.gpu = named;
         }
         self.preprocessing.apply(&mut config.settings);
         self.clock.apply(&mut config.settings);

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use warplens_db::settings::unknown_gpu;
 use warplens_db::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
 use warplens_report::{html, markdown};
@@ -49,11 +48,7 @@ impl Report {
         for problem in left_out {
             output::complain(&problem);
         }
-        for gpu in self.gpu.iter().filter(|gpu| *gpu != "all") {
-            if profiles.get(gpu).is_none() {
-                bail!(unknown_gpu(gpu, &profiles));
-            }
-        }
+        let gpus = profiles::ids(&self.gpu, &profiles)?;
         let mut config = config::of(&self.file, &profiles);
         self.preprocessing.apply(&mut config.settings);
         self.clock.apply(&mut config.settings);
@@ -73,7 +68,7 @@ impl Report {
                     &self.file,
                     &config.settings,
                     &Overrides::default(),
-                    &self.gpu,
+                    &gpus,
                     &ModelId::ALL,
                     &self.kernel,
                     &Cancel::default(),
@@ -86,7 +81,7 @@ impl Report {
                     &self.file,
                     &config.settings,
                     &Overrides::default(),
-                    &self.gpu,
+                    &gpus,
                     &ModelId::ALL,
                     &self.kernel,
                 );

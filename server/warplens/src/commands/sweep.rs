@@ -9,7 +9,6 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use rayon::prelude::*;
 use warplens_base::open_regular;
-use warplens_db::settings::unknown_gpu;
 use warplens_db::wire::SweepLine;
 use warplens_db::{Engine, TunedKernel};
 use warplens_models::ModelId;
@@ -74,11 +73,8 @@ impl Sweep {
         for problem in left_out {
             output::complain(&problem);
         }
-        if let Some(gpu) = &self.gpu
-            && profiles.get(gpu).is_none()
-        {
-            bail!(unknown_gpu(gpu, &profiles));
-        }
+        let named = self.gpu.as_deref();
+        let named = named.map(|gpu| profiles::id(gpu, &profiles)).transpose()?;
         let space = self.space.as_deref().map(read_space).transpose()?;
         let file = self.file(space.as_ref())?;
         let kernel = match (&self.kernel, &space) {
@@ -89,8 +85,8 @@ impl Sweep {
         let mut config = config::of(&file, &profiles);
         self.preprocessing.apply(&mut config.settings);
         self.clock.apply(&mut config.settings);
-        if let Some(gpu) = &self.gpu {
-            config.settings.gpu = Some(gpu.clone());
+        if named.is_some() {
+            config.settings.gpu = named;
         }
         let source = input::read(&file).map_err(|unreadable| anyhow!(unreadable.line(&file)))?;
         let gpu = config.settings.gpu.clone();

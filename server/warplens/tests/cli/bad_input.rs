@@ -29,10 +29,10 @@ fn an_unknown_gpu_is_refused_with_the_closest() {
             ]);
     }
     folder
-        .run(&["gpus", "h100sxm5"])
+        .run(&["gpus", "h100sxm3"])
         .refused(&["did you mean \"h100-sxm5\""]);
     folder
-        .run(&["gpus", "h100"])
+        .run(&["gpus", "h10"])
         .refused(&["did you mean \"h100-pcie\" or \"h100-sxm5\"?"]);
     folder
         .run(&["estimate", "k.cu", "--gpu", "zzzzzz"])
