@@ -38,7 +38,7 @@ use rules::RULES;
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something that may be worth a look: predicted gain under 2 %.
+    /// Something that may be worth a look: predicted gain under 5 %.
     Hint,
     /// Worth knowing.
     Information,

@@ -6,11 +6,11 @@ use warplens_syntax::words_in;
 
 use crate::{Finding, Severity};
 
-/// Predicted gain below which a finding is a hint.
+/// Predicted gain below which most rules find nothing.
 pub(crate) const WORTH_KNOWING: f64 = 1.02;
 /// Predicted gain from which a finding is a warning, where it is certain.
 pub(crate) const COSTLY: f64 = 1.10;
-/// Gain from which a profiler shows it.
+/// Gain from which a profiler shows it; a finding with less is a hint.
 pub const VISIBLE: f64 = 1.05;
 /// Letters of a headline, at most.
 pub(crate) const HEADLINE: usize = 100;
@@ -19,13 +19,20 @@ const NAME: usize = 24;
 /// More assumptions than this are cut short: a message is one line.
 const ASSUMPTIONS_SHOWN: usize = 3;
 
-/// A figure: whole where it is whole, else one decimal.
+/// A figure: whole where it is whole or large, else one decimal.
 pub(crate) fn number(value: f64) -> String {
-    if (value - value.round()).abs() < 0.05 {
+    if (value - value.round()).abs() < 0.05 || value >= 1000.0 {
         format!("{value:.0}")
     } else {
         format!("{value:.1}")
     }
+}
+
+/// `an 8-way`, `a 32-way`: a number that counts the ways of a conflict, with its article.
+pub(crate) fn a_number(value: f64) -> String {
+    let figure = number(value);
+    let vowel = figure.starts_with('8') || matches!(figure.as_str(), "11" | "18");
+    format!("{} {figure}", if vowel { "an" } else { "a" })
 }
 
 /// `32 waits`, `1 wait`.
@@ -137,7 +144,7 @@ pub(crate) fn occupancy(before: f64, after: f64) -> String {
 /// of a value, which the message states, is a hint; what rests on what the compiler is predicted to do is no more than information.
 pub(crate) fn severity(gain: f64, certainty: Certainty, stated: bool) -> Severity {
     match certainty {
-        _ if gain < WORTH_KNOWING => Severity::Hint,
+        _ if gain < VISIBLE => Severity::Hint,
         Certainty::Assumed if stated => Severity::Hint,
         Certainty::Exact if gain >= COSTLY => Severity::Warning,
         Certainty::Exact | Certainty::Assumed | Certainty::Unknown => Severity::Information,
@@ -252,9 +259,9 @@ mod tests {
 
     #[test]
     fn severity_follows_gain_and_certainty() {
-        assert_eq!(severity(1.019, Certainty::Exact, true), Severity::Hint);
+        assert_eq!(severity(1.049, Certainty::Exact, true), Severity::Hint);
         assert_eq!(
-            severity(1.02, Certainty::Exact, true),
+            severity(1.05, Certainty::Exact, true),
             Severity::Information
         );
         assert_eq!(severity(1.10, Certainty::Exact, false), Severity::Warning);
@@ -273,6 +280,9 @@ mod tests {
     fn figures_read_well() {
         assert_eq!(number(32.0), "32");
         assert_eq!(number(8.5), "8.5");
+        assert_eq!(a_number(8.0), "an 8");
+        assert_eq!(a_number(32.0), "a 32");
+        assert_eq!(number(29_826_161.8), "29826162");
         assert_eq!(gain(1.0), "no visible gain");
         assert_eq!(gain(1.049), "no visible gain");
         assert_eq!(gain(1.05), "1.05x faster");

@@ -56,6 +56,19 @@ pub(super) fn ends_here(statements: &[Stmt]) -> bool {
     })
 }
 
+/// True where no iteration of a loop with this body is followed by another: each ends in a `return`, or in the one `break` at
+/// the end.
+pub(super) fn never_repeats(body: &[Stmt]) -> bool {
+    let before = match body.split_last() {
+        Some((last, before)) if last.kind == StmtKind::Break => before,
+        _ => body,
+    };
+    ends_here(body)
+        && !leaves_early(before)
+        && !continues(before)
+        && !any_statement(body, &mut is_jump)
+}
+
 /// A `break` that would leave a loop around the statements.
 pub(super) fn leaves_early(statements: &[Stmt]) -> bool {
     any_in_iteration(statements, &mut |one| one.kind == StmtKind::Break)

@@ -8,7 +8,7 @@ use super::constants::constant;
 use super::construct::{element, operation};
 use super::forms::has_word;
 use super::forms::space_of;
-use super::shapes::{ends_here, is_place};
+use super::shapes::{ends_here, is_place, never_repeats};
 use super::split::{address_of, deref, list};
 use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
@@ -403,7 +403,7 @@ impl Lowering<'_> {
             condition = self.condition(test, source, &mut init);
             broken |= condition.is_none();
         }
-        let body = node
+        let mut body = node
             .field(Field::Body)
             .map(|body| self.block(body, source))
             .unwrap_or_default();
@@ -417,6 +417,23 @@ impl Lowering<'_> {
             LoopKind::For
         };
         let head = condition.as_ref().map_or(site, |condition| condition.site);
+        if never_repeats(&body) {
+            // `for (int i = id; i < n; i += threads) { …; return; }` is `if (id < n) { …; return; }`.
+            let mut once = init;
+            body.pop_if(|last| last.kind == StmtKind::Break);
+            match condition.filter(|_| kind == LoopKind::For) {
+                Some(condition) => once.push(Stmt {
+                    kind: StmtKind::If(condition, body, Vec::new()),
+                    site: head,
+                }),
+                None => once.append(&mut body),
+            }
+            out.push(Stmt {
+                kind: StmtKind::Block(once),
+                site,
+            });
+            return;
+        }
         out.push(Stmt {
             kind: StmtKind::Loop {
                 kind,

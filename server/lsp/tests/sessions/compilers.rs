@@ -287,7 +287,10 @@ async fn a_word_is_shown_until_the_kernel_is_edited() {
     setup.saved(&mut client).await;
     lens_with(&mut client, &setup.uri(), "44 registers (nvcc)").await;
     let all = hints(&mut client, &setup.uri(), [0, 5]).await;
-    assert!(all.values().any(|(label, _)| label.ends_with(" 14 instructions")));
+    assert!(
+        all.values()
+            .any(|(label, _)| label.ends_with(" 14 instructions"))
+    );
     assert!(all.values().all(|(label, _)| !label.contains("was ")));
     finish(client).await;
 }

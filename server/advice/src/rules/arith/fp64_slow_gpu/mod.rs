@@ -14,7 +14,7 @@ use crate::{Context, Finding};
 pub(crate) const RULE: Rule = Rule {
     id: "arith/fp64-slow-gpu",
     title: "double precision on a GPU that does it at 1/16 of the rate or less",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Cost, check),

@@ -13,7 +13,7 @@ use crate::{Context, Finding};
 pub(crate) const RULE: Rule = Rule {
     id: "arith/half-scalar",
     title: "half precision one number at a time where an instruction does two",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

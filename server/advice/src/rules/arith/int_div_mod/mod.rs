@@ -13,7 +13,7 @@ use crate::{Context, Finding};
 pub(crate) const RULE: Rule = Rule {
     id: "arith/int-div-mod",
     title: "integer division or remainder by a value that the compiler does not know",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

@@ -13,7 +13,7 @@ use crate::{Context, Finding};
 pub(crate) const RULE: Rule = Rule {
     id: "arith/narrow-int",
     title: "conversions between integers and floating point in a loop",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

@@ -10,7 +10,7 @@ use crate::{Context, Finding};
 pub(crate) const RULE: Rule = Rule {
     id: "arith/slow-trig-range",
     title: "a sine, cosine or tangent whose argument may be big",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

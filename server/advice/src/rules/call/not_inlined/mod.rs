@@ -16,7 +16,7 @@ use crate::{Context, Finding, Place};
 pub(crate) const RULE: Rule = Rule {
     id: "call/not-inlined",
     title: "a loop calls a function that stays a call: `__noinline__`, recursive, or through a pointer",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

@@ -13,7 +13,7 @@ use crate::{Context, Finding, Place};
 pub(crate) const RULE: Rule = Rule {
     id: "div/loop-trip",
     title: "lanes of a warp execute different numbers of iterations: all wait for the last one",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Cost, check),

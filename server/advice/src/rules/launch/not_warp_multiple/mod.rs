@@ -65,9 +65,10 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
                 "make the block a multiple of {warp} threads ({idle} of {warp} lanes idle in a warp)"
             )),
             Some(format!(
-                "{idle} of {warp} lanes idle in {full}: a block of {} is {threads} threads, no multiple \
-                 of {warp}",
-                wording::extents(launch.block)
+                "{idle} of {warp} lanes idle in {full}: a block of {} is {}, no multiple of \
+                 {warp}",
+                wording::extents(launch.block),
+                wording::counted(threads as f64, "thread", "threads")
             )),
             Some(worth),
         ]),

@@ -12,7 +12,7 @@ use crate::{Context, Finding, Place, Removal};
 pub(crate) const RULE: Rule = Rule {
     id: "launch/one-fat-block",
     title: "one large block per SM: nothing runs while it waits at a barrier",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::With("launch/tail"),

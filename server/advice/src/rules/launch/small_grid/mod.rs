@@ -11,7 +11,7 @@ use crate::{Context, Finding, Place, Severity};
 pub(crate) const RULE: Rule = Rule {
     id: "launch/small-grid",
     title: "fewer blocks than SMs: the others idle for the whole kernel",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::With("launch/tail"),

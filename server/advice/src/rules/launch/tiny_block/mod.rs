@@ -11,7 +11,7 @@ use crate::{Context, Finding, Place};
 pub(crate) const RULE: Rule = Rule {
     id: "launch/tiny-block",
     title: "blocks so small that an SM holds few warps",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::With("launch/tail"),

@@ -10,7 +10,7 @@ use crate::{Context, Finding, Place};
 pub(crate) const RULE: Rule = Rule {
     id: "mem/l2-working-set",
     title: "a loop or later blocks read the same bytes again after more than L2 holds was read in between",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

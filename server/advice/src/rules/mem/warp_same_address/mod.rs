@@ -11,7 +11,7 @@ use crate::{Context, Finding, Place};
 pub(crate) const RULE: Rule = Rule {
     id: "mem/warp-same-address",
     title: "all lanes of a warp load the same word of device memory, another one in each iteration",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Preview,
     explain: include_str!("page.md"),
     look: Look::At(When::Trial, check),

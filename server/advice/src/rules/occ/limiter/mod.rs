@@ -12,7 +12,7 @@ use crate::{Context, Finding, Place, Removal};
 pub(crate) const RULE: Rule = Rule {
     id: "occ/limiter",
     title: "too few resident warps to hide latency, and what keeps further blocks out",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Cost, check),

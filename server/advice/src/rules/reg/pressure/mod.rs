@@ -12,7 +12,7 @@ use crate::{Context, Finding, Place};
 pub(crate) const RULE: Rule = Rule {
     id: "reg/pressure",
     title: "a few registers fewer would let another block in, and the kernel wants it",
-    severity: "by predicted gain: information or warning",
+    severity: "by predicted gain: hint, information or warning",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Cost, check),

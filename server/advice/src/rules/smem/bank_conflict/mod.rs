@@ -8,7 +8,7 @@ use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::access::{Candidate, findings, plural};
-use crate::wording::{number, short};
+use crate::wording::{a_number, number, short};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -49,9 +49,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     number(access.ideal_passes_per_request?)
                 ),
                 cure: format!(
-                    "pad or swizzle `{}` against a {}-way bank conflict",
+                    "pad or swizzle `{}` against {}-way bank conflict",
                     short(&access.array),
-                    number(degree)
+                    a_number(degree)
                 ),
                 cause: cause(ctx, access, degree),
                 quiet: false,
