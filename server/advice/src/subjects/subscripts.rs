@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use warplens_ir::{
-    BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind, Part, Stmt, StmtKind, VarId, expressions,
-    parts,
+    BinaryOp, Builtin, Expr, ExprKind, Kernel, LoopKind, Part, Site, Stmt, StmtKind, VarId,
+    expressions, parts,
 };
 
 /// What one place of the source does with an element.
@@ -18,42 +19,71 @@ pub(crate) struct Subscript {
     pub writes: bool,
 }
 
-/// Every use of an array with this many dimensions. `None` where some use is no whole subscript: its address leaves, or a
-/// row of it.
-pub(crate) fn of_array(kernel: &Kernel, array: VarId, dimensions: usize) -> Option<Vec<Subscript>> {
-    let mut found = Vec::new();
-    let mut written: Vec<(warplens_ir::Site, bool)> = Vec::new();
-    let (mut names, mut inside) = (0, 0);
-    let mut whole = true;
-    let mut look = |expression: &Expr| match &expression.kind {
-        ExprKind::Assign(op, place, _) => written.push((place.site, op.is_some())),
-        ExprKind::Step(_, _, place) => written.push((place.site, true)),
-        ExprKind::AddressOf(place) => whole &= root(place).is_none_or(|(of, _)| of != array),
-        ExprKind::Var(id) if *id == array => names += 1,
-        ExprKind::Index(..) => {
-            if let Some((of, indices)) = root(expression)
-                && of == array
-                && indices.len() == dimensions
-            {
-                inside += 1;
-                let both = written
-                    .iter()
-                    .find(|(site, _)| *site == expression.site)
-                    .map(|(_, both)| *both);
-                found.push(Subscript {
-                    indices: indices.into_iter().cloned().collect(),
-                    reads: both.unwrap_or(true),
-                    writes: both.is_some(),
-                });
+/// Every use of every array of a kernel, found in one walk.
+#[derive(Debug, Default)]
+pub(crate) struct ArrayUses(FxHashMap<VarId, Uses>);
+
+#[derive(Debug, Default)]
+struct Uses {
+    /// The places that name the array.
+    names: usize,
+    /// Its address is taken.
+    leaves: bool,
+    subscripts: Vec<Subscript>,
+}
+
+impl ArrayUses {
+    pub(crate) fn of(kernel: &Kernel) -> ArrayUses {
+        let mut found = ArrayUses::default();
+        // Of what stands at a place the first assignment counts, whether it also reads.
+        let mut written: FxHashMap<Site, bool> = FxHashMap::default();
+        let mut look = |expression: &Expr| match &expression.kind {
+            ExprKind::Assign(op, place, _) => {
+                written.entry(place.site).or_insert(op.is_some());
             }
+            ExprKind::Step(_, _, place) => {
+                written.entry(place.site).or_insert(true);
+            }
+            ExprKind::AddressOf(place) => {
+                if let Some((array, _)) = root(place) {
+                    found.0.entry(array).or_default().leaves = true;
+                }
+            }
+            ExprKind::Var(array) => found.0.entry(*array).or_default().names += 1,
+            ExprKind::Index(..) => {
+                if let Some((array, indices)) = root(expression) {
+                    let both = written.get(&expression.site).copied();
+                    found
+                        .0
+                        .entry(array)
+                        .or_default()
+                        .subscripts
+                        .push(Subscript {
+                            indices: indices.into_iter().cloned().collect(),
+                            reads: both.unwrap_or(true),
+                            writes: both.is_some(),
+                        });
+                }
+            }
+            _ => {}
+        };
+        expressions(&kernel.body, &mut look);
+        for routine in &kernel.routines {
+            expressions(&routine.body, &mut look);
         }
-        _ => {}
-    };
-    expressions(&kernel.body, &mut look);
-    for routine in &kernel.routines {
-        expressions(&routine.body, &mut look);
+        found
     }
-    (whole && names == inside).then_some(found)
+
+    /// The uses of an array with this many dimensions. `None` where there is none, or some use is no whole
+    /// subscript: its address leaves, or a row of it.
+    pub(crate) fn whole(&self, array: VarId, dimensions: usize) -> Option<Vec<&Subscript>> {
+        let uses = self.0.get(&array)?;
+        let whole = uses.subscripts.iter();
+        let whole: Vec<&Subscript> = whole
+            .filter(|subscript| subscript.indices.len() == dimensions)
+            .collect();
+        (!uses.leaves && uses.names == whole.len()).then_some(whole)
+    }
 }
 
 /// The array under a chain of subscripts, and these, outermost first.

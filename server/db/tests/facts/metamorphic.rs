@@ -215,3 +215,50 @@ proptest! {
         prop_assert_eq!(&found.0, &found.1, "{}", bare);
     }
 }
+
+/// Cases of a switch that are many are found by halving: with gaps, labels that share statements, signs and a default, they run as
+/// branches that ask for each label.
+#[test]
+fn a_switch_of_many_cases_runs_what_branches_on_its_labels_run() {
+    let labels: Vec<i64> = (-12..60).filter(|label| label % 7 != 3).collect();
+    let cases = labels.chunks(2).map(|pair| {
+        let named = pair
+            .iter()
+            .map(|label| format!("case {label}: "))
+            .collect::<String>();
+        format!("{named}a[i * {}] = 1.0f; break;\n", pair[0].rem_euclid(5))
+    });
+    let cases: String = cases.collect();
+    let branches = labels.chunks(2).map(|pair| {
+        let asked: Vec<String> = pair.iter().map(|label| format!("v == {label}")).collect();
+        format!(
+            "if ({}) a[i * {}] = 1.0f;\n",
+            asked.join(" || "),
+            pair[0].rem_euclid(5)
+        )
+    });
+    let branches: String = branches.collect();
+    let any: Vec<String> = labels.iter().map(|label| format!("v == {label}")).collect();
+    let text = |body: &str| {
+        format!(
+            "__global__ void k(float *a, int n) {{\nint i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+             int v = i % 70 - 20;\n{body}}}\n"
+        )
+    };
+    let switch = text(&format!(
+        "switch (v) {{\n{cases}default: a[i] = 0.0f;\n}}\n"
+    ));
+    let asked = text(&format!(
+        "{branches}if (!({})) a[i] = 0.0f;\n",
+        any.join(" || ")
+    ));
+    let [found, expected] =
+        [switch, asked].map(|text| figures(&text, [96, 1, 1], 4).expect("exact"));
+    assert_eq!(found.len(), labels.chunks(2).len() + 1);
+    for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        assert!(
+            close(found, expected),
+            "access {at}: {found:?}, {expected:?}"
+        );
+    }
+}

@@ -2,3 +2,4 @@
 
 mod cancelling;
 mod robust;
+mod scaling;

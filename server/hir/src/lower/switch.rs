@@ -1,13 +1,18 @@
-//! `switch` as branches: one after the other for cases that fall into each other, else one or the other.
+//! `switch` as branches: one after the other for cases that fall into each other, else one or the other. Many cases are found by
+//! halving, as compilers find them: what is asked of each grows with the logarithm of their number.
 
 use warplens_syntax::{Field, Kind, Node};
 
+use super::constants::constant;
 use super::construct::operation;
 use super::shapes::ends_here;
 use super::{Lowering, Source, parts};
 use warplens_ir::Reason;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Runs, Stmt, StmtKind, Storage};
 use warplens_ir::{Site, Type};
+
+/// Stretches of cases that are asked for one after the other, at most.
+const MOST_IN_A_ROW: usize = 32;
 
 /// Statements with all the labels in front of them.
 #[derive(Default)]
@@ -93,13 +98,17 @@ impl Lowering<'_> {
         let default = stretches
             .iter()
             .position(|stretch| stretch.iter().any(|case| case.default));
-        let mut chain = match default {
+        let default = match default {
             Some(at) => {
                 let stretch = stretches.remove(at);
                 self.one_after_another(value, stretch)
             }
             None => Vec::new(),
         };
+        if let Some(ranges) = ranges(value, &stretches) {
+            return self.halved(value, stretches, &ranges, default);
+        }
+        let mut chain = default;
         for stretch in stretches.into_iter().rev() {
             let labels: Vec<&Expr> = stretch.iter().flat_map(|case| &case.labels).collect();
             let Some(test) = is_one_of(value, &labels) else {
@@ -114,17 +123,45 @@ impl Lowering<'_> {
         chain
     }
 
+    /// Stretches whose labels lie in these ranges, one behind the other, found by halving the ranges.
+    fn halved(
+        &mut self,
+        value: &Expr,
+        stretches: Vec<Vec<Case>>,
+        ranges: &[(i64, i64)],
+        default: Vec<Stmt>,
+    ) -> Vec<Stmt> {
+        let mut found: Vec<((i64, i64), Stmt)> = Vec::new();
+        let mut labels = Vec::new();
+        for (stretch, range) in stretches.into_iter().zip(ranges) {
+            let own: Vec<&Expr> = stretch.iter().flat_map(|case| &case.labels).collect();
+            let Some(test) = is_one_of(value, &own) else {
+                continue;
+            };
+            labels.extend(own.iter().filter_map(|label| number(value, label)));
+            let body = self.one_after_another(value, stretch);
+            let kind = StmtKind::If(test, body, Vec::new());
+            let site = value.site;
+            found.push((*range, Stmt { kind, site }));
+        }
+        found.sort_by_key(|(range, _)| *range);
+        let tree = halves(value, found);
+        match is_within(value, labels) {
+            Some(inside) if !default.is_empty() => vec![Stmt {
+                site: value.site,
+                kind: StmtKind::If(inside, tree, default),
+            }],
+            _ => tree,
+        }
+    }
+
     /// Cases of which each but the last falls into the next.
     fn one_after_another(&mut self, value: &Expr, mut cases: Vec<Case>) -> Vec<Stmt> {
         let site = value.site;
         if cases.len() < 2 {
             return cases.pop().map(|case| case.body).unwrap_or_default();
         }
-        let int = |number| Expr {
-            kind: ExprKind::Int(number),
-            ty: Type::INT,
-            site,
-        };
+        let int = |number| integer(number, site);
         let fell = self.fresh("fell", Type::INT, Storage::Local, site);
         let mut out = vec![Stmt {
             kind: StmtKind::Declare(fell, Some(int(0))),
@@ -172,23 +209,123 @@ impl Lowering<'_> {
 /// The number of the case, from 1, that a value goes to.
 fn way(value: &Expr, cases: &[Case]) -> Expr {
     let site = value.site;
-    let int = |number: usize| Expr {
-        kind: ExprKind::Int(number as i64),
-        ty: Type::INT,
-        site,
-    };
     let default = cases.iter().position(|case| case.default);
-    let mut way = int(default.map_or(0, |at| at + 1));
+    let default = integer(default.map_or(0, |at| at as i64 + 1), site);
+    let numbers = cases.iter().enumerate().flat_map(|(at, case)| {
+        let labels = case.labels.iter();
+        labels.map(move |label| Some((number(value, label)?, at as i64 + 1)))
+    });
+    if cases.len() > MOST_IN_A_ROW
+        && let Some(mut numbers) = numbers.collect::<Option<Vec<_>>>()
+    {
+        // Of equal labels the first counts.
+        numbers.sort_by_key(|(label, _)| *label);
+        numbers.dedup_by_key(|(label, _)| *label);
+        return halved_way(value, &numbers, &default);
+    }
+    let mut way = default;
     for (at, case) in cases.iter().enumerate().rev() {
         if let Some(test) = is_one_of(value, &case.labels.iter().collect::<Vec<_>>()) {
-            way = Expr {
-                kind: ExprKind::Select(Box::new(test), Box::new(int(at + 1)), Box::new(way)),
-                ty: Type::INT,
-                site,
-            };
+            way = select(test, integer(at as i64 + 1, site), way);
         }
     }
     way
+}
+
+/// The same of sorted labels with the numbers of their cases, by halving.
+fn halved_way(value: &Expr, numbers: &[(i64, i64)], default: &Expr) -> Expr {
+    let site = value.site;
+    match numbers {
+        [] => default.clone(),
+        [(label, number)] => {
+            let test = compared(BinaryOp::Eq, value, *label);
+            select(test, integer(*number, site), default.clone())
+        }
+        _ => {
+            let (below, above) = numbers.split_at(numbers.len() / 2);
+            let test = compared(BinaryOp::Lt, value, above[0].0);
+            let below = halved_way(value, below, default);
+            select(test, below, halved_way(value, above, default))
+        }
+    }
+}
+
+/// The ranges of the labels of many stretches, where these are numbers and no range reaches into another.
+fn ranges(value: &Expr, stretches: &[Vec<Case>]) -> Option<Vec<(i64, i64)>> {
+    if stretches.len() <= MOST_IN_A_ROW {
+        return None;
+    }
+    let ranges = stretches.iter().map(|stretch| {
+        let labels = stretch.iter().flat_map(|case| &case.labels);
+        let numbers = labels.map(|label| number(value, label));
+        let numbers: Vec<i64> = numbers.collect::<Option<_>>()?;
+        Some((*numbers.iter().min()?, *numbers.iter().max()?))
+    });
+    let ranges: Vec<(i64, i64)> = ranges.collect::<Option<_>>()?;
+    let mut sorted = ranges.clone();
+    sorted.sort_unstable();
+    let apart = sorted.windows(2).all(|two| two[0].1 < two[1].0);
+    apart.then_some(ranges)
+}
+
+/// A label that is ordered as values of the switch are: a number, and of unsigned values no negative one.
+fn number(value: &Expr, label: &Expr) -> Option<i64> {
+    let unsigned = matches!(value.ty, Type::Int { signed: false, .. });
+    constant(label).filter(|number| *number >= 0 || !unsigned)
+}
+
+/// Sorted statements, each of which asks for the values of a range, by halving.
+fn halves(value: &Expr, mut found: Vec<((i64, i64), Stmt)>) -> Vec<Stmt> {
+    if found.len() < 2 {
+        return found.pop().map(|(_, one)| one).into_iter().collect();
+    }
+    let above = found.split_off(found.len() / 2);
+    let test = compared(BinaryOp::Lt, value, above[0].0.0);
+    vec![Stmt {
+        site: value.site,
+        kind: StmtKind::If(test, halves(value, found), halves(value, above)),
+    }]
+}
+
+/// True where the value is one of these numbers: by the stretches without a gap.
+fn is_within(value: &Expr, mut numbers: Vec<i64>) -> Option<Expr> {
+    numbers.sort_unstable();
+    let together = numbers.chunk_by(|a, b| b.wrapping_sub(*a) <= 1);
+    let tests = together.filter_map(|stretch| {
+        let (first, last) = (*stretch.first()?, *stretch.last()?);
+        if first == last {
+            return Some(compared(BinaryOp::Eq, value, first));
+        }
+        let from = compared(BinaryOp::Ge, value, first);
+        let to = compared(BinaryOp::Le, value, last);
+        Some(operation(BinaryOp::LogicalAnd, from, to, value.site))
+    });
+    tests.reduce(|a, b| operation(BinaryOp::LogicalOr, a, b, value.site))
+}
+
+fn compared(op: BinaryOp, value: &Expr, number: i64) -> Expr {
+    let number = Expr {
+        ty: value.ty.clone(),
+        ..integer(number, value.site)
+    };
+    operation(op, value.clone(), number, value.site)
+}
+
+fn select(test: Expr, yes: Expr, no: Expr) -> Expr {
+    let site = test.site;
+    Expr {
+        kind: ExprKind::Select(Box::new(test), Box::new(yes), Box::new(no)),
+        ty: Type::INT,
+        site,
+    }
+}
+
+fn integer(number: i64, site: Site) -> Expr {
+    Expr {
+        kind: ExprKind::Int(number),
+        ty: Type::INT,
+        site,
+    }
 }
 
 /// True where the value is one of the labels.

@@ -7,7 +7,7 @@ use warplens_ir::{Storage, VarId};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::subscripts::{Values, of_array};
+use crate::subjects::subscripts::{ArrayUses, Values};
 use crate::wording;
 use crate::{Context, Finding, Place};
 
@@ -119,7 +119,8 @@ fn within_plain_rows(ctx: &Context<'_>, array: &SharedArray, plain: u64) -> Opti
     let at = kernel.vars.iter().position(|var| {
         var.storage == Storage::Shared && var.name == array.name && var.site == array.site
     })?;
-    let uses = of_array(kernel, VarId(u32::try_from(at).ok()?), array.extents.len())?;
+    let uses = ArrayUses::of(kernel);
+    let uses = uses.whole(VarId(u32::try_from(at).ok()?), array.extents.len())?;
     let values = Values::new(kernel, ctx.facts.launch.block);
     let plain = i64::try_from(plain).ok()?;
     let within = |range: (i64, i64), extent: i64| range.0 >= 0 && range.1 < extent;

@@ -7,7 +7,7 @@ use warplens_ir::{Storage, VarId};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::subscripts::{Values, of_array};
+use crate::subjects::subscripts::{ArrayUses, Values};
 use crate::wording;
 use crate::{Context, Finding, Place};
 
@@ -22,18 +22,28 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    if ctx.facts.shared_arrays.is_empty() {
+        return Vec::new();
+    }
+    let uses = ArrayUses::of(ctx.kernel);
+    let values = Values::new(ctx.kernel, ctx.facts.launch.block);
     let arrays = ctx.facts.shared_arrays.iter().enumerate();
     arrays
-        .filter_map(|(index, array)| finding(ctx, index, array))
+        .filter_map(|(index, array)| finding(ctx, (&uses, &values), index, array))
         .collect()
 }
 
-fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Finding> {
+fn finding(
+    ctx: &Context<'_>,
+    subscripts: (&ArrayUses, &Values<'_>),
+    index: usize,
+    array: &SharedArray,
+) -> Option<Finding> {
     // Parts of one dynamic array may be other arrays.
     if array.dynamic || ctx.facts.launch.block_source.is_assumption() {
         return None;
     }
-    let text = own_element(ctx, array)?;
+    let text = own_element(ctx, subscripts, array)?;
     let accesses: Vec<usize> = (0..ctx.facts.accesses.len())
         .filter(|at| {
             let access = &ctx.facts.accesses[*at];
@@ -69,7 +79,11 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
 }
 
 /// The subscripts by which all uses name an element of the thread's own; `None` where some use may name another's.
-fn own_element(ctx: &Context<'_>, array: &SharedArray) -> Option<String> {
+fn own_element(
+    ctx: &Context<'_>,
+    (uses, values): (&ArrayUses, &Values<'_>),
+    array: &SharedArray,
+) -> Option<String> {
     let kernel = ctx.kernel;
     let at = kernel.vars.iter().position(|var| {
         var.storage == Storage::Shared && var.name == array.name && var.site == array.site
@@ -77,9 +91,8 @@ fn own_element(ctx: &Context<'_>, array: &SharedArray) -> Option<String> {
     if kernel.vars[at].volatile || kernel.vars[at].escapes {
         return None;
     }
-    let uses = of_array(kernel, VarId(u32::try_from(at).ok()?), array.extents.len())?;
+    let uses = uses.whole(VarId(u32::try_from(at).ok()?), array.extents.len())?;
     let block = ctx.facts.launch.block;
-    let values = Values::new(kernel, block);
     let mut own: Option<Vec<u8>> = None;
     for subscript in &uses {
         let axes: Vec<u8> = subscript
