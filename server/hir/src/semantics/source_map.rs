@@ -244,8 +244,8 @@ mod tests {
         // The smallest node around the element is no call, and neither is anything of its length.
         assert!(source.source_of::<CallExpression>(element).is_none());
         // The IR has no position at the comment.
-        let comment = code.root.descendants().into_iter();
-        let comment = comment.filter(|node| node.kind() == Kind::Comment).last();
+        let mut nodes = code.root.descendants().into_iter();
+        let comment = nodes.rfind(|node| node.kind() == Kind::Comment);
         assert_eq!(comment.and_then(|node| source.ir_of(node)), None);
     }
 }
