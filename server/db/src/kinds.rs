@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warplens_syntax::Language;
+use warplens_syntax::{Language, is_word_part};
 
 /// A file that others include, by its extension.
 pub fn is_header(path: &Path) -> bool {
@@ -37,6 +37,35 @@ pub fn may_hold_kernels(text: &str) -> bool {
     ["__global__", "__kernel", "kernel void"]
         .iter()
         .any(|word| text.contains(word))
+}
+
+/// The macros of a text that put the word of a kernel where they are used, `#define KERNEL __global__ void`: another file that
+/// uses one of them may define a kernel as well.
+pub fn kernel_macros(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
+        let Some(definition) = directive.and_then(|directive| directive.strip_prefix("define "))
+        else {
+            continue;
+        };
+        let mut holds = may_hold_kernels(line);
+        let mut last = line;
+        while last.ends_with('\\')
+            && let Some(next) = lines.next()
+        {
+            holds |= may_hold_kernels(next);
+            last = next;
+        }
+        let name = definition.trim_start();
+        let end = name.find(|letter| !is_word_part(letter));
+        let name = &name[..end.unwrap_or(name.len())];
+        if holds && !name.is_empty() {
+            found.push(name);
+        }
+    }
+    found
 }
 
 /// The path as it is meant from the current folder; an empty one, of a text in no file, stays empty.

@@ -109,7 +109,7 @@ pub use warplens_tuning::Configuration;
 pub use compilers::{KernelWithTool, PlacedReport};
 pub use engine::Engine;
 pub use graph::WorkFlow;
-pub use kinds::{is_header, language_by_content, may_hold_kernels};
+pub use kinds::{is_header, kernel_macros, language_by_content, may_hold_kernels};
 
 pub use project::Project;
 pub use sweep::{Configured, Prediction, TunedKernel};

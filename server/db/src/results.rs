@@ -6,7 +6,7 @@ use std::path::Path;
 
 use warplens_codegen::Class;
 use warplens_facts::facts::{
-    Access, BranchKind, Certainty, Op, OpClass, Pattern, Site, Space, Span, Uniformity,
+    Access, BranchKind, Certainty, OpClass, Site, Space, Span, Uniformity,
 };
 use warplens_models::{Breakdown, Estimate, ExecutedAccess, ModelId};
 use warplens_syntax::Document;
@@ -444,7 +444,7 @@ fn result(
                     divergent_warp_fraction: branch.divergent_warp_fraction,
                     taken_warp_fraction: branch.taken_warp_fraction,
                     exact: branch.certainty == Certainty::Exact,
-                    certainty: certainty(branch.certainty),
+                    certainty: branch.certainty.name(),
                     why: branch.why.as_ref().map(ToString::to_string),
                     constraints: branch.constraints.clone(),
                 }
@@ -541,13 +541,13 @@ fn access(
         column,
         via,
         text: access.text.clone(),
-        space: space(access.space),
-        op: op(access.op),
+        space: access.space.name(),
+        op: access.op.name(),
         instruction: access.instruction.as_deref().map(str::to_owned),
         bytes_per_lane: access.bytes_per_lane,
         bytes_per_request: access.bytes_per_request(),
         index: access.index.clone(),
-        pattern: pattern(access.pattern),
+        pattern: access.pattern.name(),
         transactions_per_request: access.transactions_per_request,
         ideal_transactions_per_request: access.ideal_transactions_per_request,
         transaction_bytes: (access.transaction_bytes > 0).then_some(access.transaction_bytes),
@@ -559,7 +559,7 @@ fn access(
             .filter(|_| !placed.analysis.depends_on_sizes()),
         active_lanes_per_request: access.active_lanes_per_request,
         exact: access.exact(),
-        certainty: certainty(access.certainty),
+        certainty: access.certainty.name(),
         why: access.why.as_ref().map(ToString::to_string),
         constraints: access.constraints.clone(),
         other_case: access.other_case.as_ref().map(|other| wire::OtherCase {
@@ -584,15 +584,15 @@ fn compilers_own(
         column,
         via,
         text: access.object.to_string(),
-        space: space(access.space),
-        op: op(access.op),
+        space: access.space.name(),
+        op: access.op.name(),
         instruction: None,
         bytes_per_lane: access.bytes_per_lane,
         bytes_per_request: access
             .active_lanes_per_request
             .map(|lanes| lanes * f64::from(access.bytes_per_lane)),
         index: String::new(),
-        pattern: pattern(access.pattern),
+        pattern: access.pattern.name(),
         transactions_per_request: access.transactions_per_request,
         ideal_transactions_per_request: access.ideal_transactions_per_request,
         transaction_bytes: (access.transaction_bytes > 0).then_some(access.transaction_bytes),
@@ -604,47 +604,10 @@ fn compilers_own(
             .filter(|_| !placed.analysis.depends_on_sizes()),
         active_lanes_per_request: access.active_lanes_per_request,
         exact: false,
-        certainty: certainty(Certainty::Unknown),
+        certainty: Certainty::Unknown.name(),
         why: access.why().map(str::to_owned),
         constraints: Vec::new(),
         other_case: None,
-    }
-}
-
-fn space(space: Space) -> &'static str {
-    match space {
-        Space::Global => "global",
-        Space::Shared => "shared",
-        Space::Local => "local",
-        Space::Constant => "constant",
-        Space::Texture => "texture",
-    }
-}
-
-fn op(op: Op) -> &'static str {
-    match op {
-        Op::Load => "load",
-        Op::Store => "store",
-        Op::Atomic => "atomic",
-    }
-}
-
-fn pattern(pattern: Pattern) -> &'static str {
-    match pattern {
-        Pattern::Coalesced => "coalesced",
-        Pattern::Broadcast => "broadcast",
-        Pattern::Strided => "strided",
-        Pattern::Scattered => "scattered",
-        Pattern::DataDependent => "data-dependent",
-        Pattern::Unknown => "unknown",
-    }
-}
-
-fn certainty(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Exact => "exact",
-        Certainty::Assumed => "assumed",
-        Certainty::Unknown => "unknown",
     }
 }
 

@@ -267,7 +267,7 @@ impl Executor<'_> {
             ExprKind::Builtin(builtin) => Value::int(self.builtin(*builtin)),
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
                 if let ExprKind::Field(base, _) = &expression.kind
-                    && !is_place(base)
+                    && !base.is_place()
                 {
                     // A field of a value: f().x
                     let value = self.eval(base);
@@ -2140,11 +2140,4 @@ fn is_product(expression: &Expr) -> bool {
         ExprKind::List(parts) if parts.len() == 1 => is_product(&parts[0]),
         _ => false,
     }
-}
-
-fn is_place(expression: &Expr) -> bool {
-    matches!(
-        expression.kind,
-        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
-    )
 }

@@ -22,6 +22,17 @@ pub enum Certainty {
     Unknown,
 }
 
+impl Certainty {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Certainty::Exact => "exact",
+            Certainty::Assumed => "assumed",
+            Certainty::Unknown => "unknown",
+        }
+    }
+}
+
 /// The memory an access goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Space {
@@ -37,6 +48,19 @@ pub enum Space {
     Texture,
 }
 
+impl Space {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Constant => "constant",
+            Space::Texture => "texture",
+        }
+    }
+}
+
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
@@ -46,6 +70,17 @@ pub enum Op {
     Store,
     /// Reads, changes and writes atomically.
     Atomic,
+}
+
+impl Op {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Load => "load",
+            Op::Store => "store",
+            Op::Atomic => "atomic",
+        }
+    }
 }
 
 /// How the lanes of one warp spread over memory.
@@ -63,6 +98,20 @@ pub enum Pattern {
     DataDependent,
     /// Not understood.
     Unknown,
+}
+
+impl Pattern {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pattern::Coalesced => "coalesced",
+            Pattern::Broadcast => "broadcast",
+            Pattern::Strided => "strided",
+            Pattern::Scattered => "scattered",
+            Pattern::DataDependent => "data-dependent",
+            Pattern::Unknown => "unknown",
+        }
+    }
 }
 
 /// What all requests of an access take together, for one place where its start may lie within a transaction unit.

@@ -62,6 +62,19 @@ impl Places {
         byte(span.start)..byte(span.end)
     }
 
+    /// The positions of a site that is just these bytes; none where no site begins or none ends there.
+    pub fn span(&self, bytes: Range<usize>) -> Option<Span> {
+        let (start, end) = (bytes.start as u32, bytes.end as u32);
+        // Where one ends and one begins at a byte, the end has the lower number.
+        let start_at = self.bytes.partition_point(|byte| *byte <= start);
+        let end_at = self.bytes.partition_point(|byte| *byte < end);
+        let span = Span {
+            start: start_at.checked_sub(1)? as u32,
+            end: end_at as u32,
+        };
+        (self.bytes(span) == bytes && end_at < self.bytes.len()).then_some(span)
+    }
+
     /// The line of a site, 0-based from the kernel's first.
     pub fn line(&self, number: u32) -> u32 {
         self.lines.get(number as usize).copied().unwrap_or(0)

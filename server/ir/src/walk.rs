@@ -346,6 +346,14 @@ impl Expr {
         }
     }
 
+    /// True for an expression that names a place, or a part of what another one gives.
+    pub fn is_place(&self) -> bool {
+        matches!(
+            self.kind,
+            ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
+        )
+    }
+
     /// The variable that a place is reached through: `p` of `p[i].x` and of `*(p + i)`.
     pub fn base_variable(&self) -> Option<VarId> {
         match &self.kind {

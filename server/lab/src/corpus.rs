@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
-use crate::{count, edited};
+use crate::count;
 use xtask::{process, repository};
 
 /// No folder may take longer.
@@ -38,49 +38,9 @@ pub struct Corpus {
     /// Also the N most frequent texts of each reason
     #[arg(long, value_name = "N", default_value_t = 0)]
     worst: usize,
-    /// Instead have the language server open each file with kernels, edit it N times at random and close it
-    #[arg(long, value_name = "N")]
-    edits: Option<usize>,
-    /// Another choice of edits
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "edits")]
-    seed: u64,
 }
 
 impl Corpus {
-    /// Edits the files that hold kernels.
-    fn edited(&self, bin: &Path, edits: usize) -> anyhow::Result<ExitCode> {
-        let mut wrong = 0;
-        for folder in &self.folders {
-            let sources = sources(&std::path::absolute(folder)?)?;
-            // C and C++ are served as long as they hold kernels, which edits decide.
-            let own = ["cu", "cuh", "hip", "cl", "clh", "opencl"];
-            let is_own = |path: &PathBuf| {
-                let extension = path.extension().and_then(|extension| extension.to_str());
-                extension.is_some_and(|extension| own.contains(&extension))
-            };
-            let files = sources.into_iter().map(|(path, _)| path);
-            let files: Vec<PathBuf> = files.filter(is_own).collect();
-            let started = Instant::now();
-            let done = edited::edit(bin, &files, edits, self.seed);
-            let (slowest, of) = &done.slowest;
-            println!(
-                "{}: {} files, {} edits in {:.0} s; longest answer after the last edit {:.2} s ({})",
-                folder.display(),
-                done.files,
-                done.edits,
-                started.elapsed().as_secs_f64(),
-                slowest.as_secs_f64(),
-                of.display()
-            );
-            for complaint in &done.complaints {
-                println!("  {complaint}");
-            }
-            wrong += done.complaints.len();
-        }
-        println!("\n{wrong} files went wrong");
-        Ok(ExitCode::from(u8::from(wrong > 0)))
-    }
-
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         for folder in &self.folders {
@@ -92,9 +52,6 @@ impl Corpus {
             Some(bin) => std::path::absolute(bin)?,
             None => build()?,
         };
-        if let Some(edits) = self.edits {
-            return self.edited(&bin, edits);
-        }
         let mut rows = Vec::new();
         for folder in &self.folders {
             eprintln!("{}", folder.display());

@@ -11,7 +11,7 @@ mod compiled;
 mod corpus;
 mod count;
 mod counters;
-mod edited;
+mod history;
 mod judge;
 mod labels;
 mod machine_code;
@@ -38,6 +38,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Task {
     Corpus(corpus::Corpus),
+    History(history::History),
     Judge(judge::Judge),
     Labels(labels::Labels),
     Measure(measure::Measure),
@@ -57,6 +58,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Corpus(corpus) => corpus.run(),
+        Task::History(history) => history.run(),
         Task::Judge(judge) => judge.run(),
         Task::Labels(labels) => labels.run(),
         Task::Measure(measure) => measure.run(),

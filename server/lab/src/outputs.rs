@@ -6,7 +6,7 @@
 //! besides its input.
 
 mod allowed;
-mod difference;
+pub mod difference;
 mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,6 +79,8 @@ struct Found {
 struct Outcome {
     /// Runs that were compared, by command.
     compared: BTreeMap<Command, usize>,
+    /// Configurations that the sweeps gave a time.
+    timed: usize,
     /// Runs that neither program ended in time.
     unended: Vec<String>,
     found: Vec<Found>,
@@ -133,9 +135,10 @@ impl Outputs {
             .map(|(command, times)| format!("{times} {command}"))
             .collect();
         println!(
-            "{} compared in {:.0} s: {} differences, {} of them explained",
+            "{} compared in {:.0} s, {} configurations with a time: {} differences, {} of them explained",
             counts.join(", "),
             started.elapsed().as_secs_f64(),
+            outcome.timed,
             outcome.found.len(),
             explained.len(),
         );
@@ -166,15 +169,16 @@ fn compare(
         let unended = || serde_json::json!("did not end within the limit");
         let old = old.unwrap_or_else(unended);
         let new = new.unwrap_or_else(unended);
-        Ok(Some(difference::between(&old, &new)))
+        Ok(Some((difference::between(&old, &new), run.timed(&new))))
     });
     let differences: Vec<_> = differences.collect::<anyhow::Result<_>>()?;
     let mut outcome = Outcome::default();
     for (run, differences) in runs.iter().zip(differences) {
-        let Some(differences) = differences else {
+        let Some((differences, timed)) = differences else {
             outcome.unended.push(run.to_string());
             continue;
         };
+        outcome.timed += timed;
         *outcome.compared.entry(run.command).or_insert(0) += 1;
         let found = differences.into_iter();
         outcome.found.extend(found.map(|difference| Found {

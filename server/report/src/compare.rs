@@ -26,7 +26,7 @@ pub fn markdown(
     let _ = writeln!(
         out,
         "Grid {}, block {}. Times by model {model}.\n",
-        grid(launch),
+        grid(launch.grid_formula.as_deref(), launch.grid),
         extents(launch.block)
     );
     out.push_str(&table(results, model, target).markdown());

@@ -65,9 +65,9 @@ pub(crate) fn part_cycles(estimate: &Estimate, part: f64) -> String {
 }
 
 /// Blocks, or how they follow from sizes that nothing gives.
-pub fn grid(launch: &Launch) -> String {
-    match (&launch.grid_formula, launch.grid) {
-        (Some(formula), _) => formula.clone(),
+pub fn grid(formula: Option<&str>, grid: Option<[u64; 3]>) -> String {
+    match (formula, grid) {
+        (Some(formula), _) => formula.to_owned(),
         (None, Some(grid)) => extents(grid),
         (None, None) => "?".to_owned(),
     }
@@ -248,7 +248,7 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     let launch = &result.launch;
     let text = format!(
         "grid {} ({}), block {} ({}){}",
-        grid(launch),
+        grid(launch.grid_formula.as_deref(), launch.grid),
         launch.grid_source,
         extents(launch.block),
         launch.block_source,

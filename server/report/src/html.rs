@@ -302,7 +302,7 @@ fn facts(out: &mut String, result: &KernelResult) {
     let (launch, resources, occupancy) = (&result.launch, &result.resources, &result.occupancy);
     let mut launched = format!(
         "grid {} ({}), block {} ({})",
-        grid(launch),
+        grid(launch.grid_formula.as_deref(), launch.grid),
         launch.grid_source,
         extents(launch.block),
         launch.block_source

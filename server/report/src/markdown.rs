@@ -98,7 +98,7 @@ fn head(result: &KernelResult) -> String {
     let _ = writeln!(
         out,
         "Grid {} ({}), block {} ({}). Occupancy {}: {} in {} on each SM, limited by {}.{}\n",
-        grid(launch),
+        grid(launch.grid_formula.as_deref(), launch.grid),
         launch.grid_source,
         extents(launch.block),
         launch.block_source,

@@ -7,6 +7,7 @@ use warplens_db::wire::{
     Unknown,
 };
 
+use crate::estimate::grid;
 use crate::figure::{bytes, extents, grouped, percent, predicted, time, words};
 use crate::style::{Paint, Style, printable, wrap};
 use crate::table::{Align, Cell, Table};
@@ -218,7 +219,7 @@ impl<'a> Account<'a> {
                 total.unwrap_or_else(|| "?".to_owned()),
                 self.how_often(&kernel.launches),
                 each(&kernel.made),
-                shape.map_or_else(several, grid),
+                shape.map_or_else(several, |one| grid(one.grid_formula.as_deref(), one.grid)),
                 shape
                     .and_then(|one| one.block)
                     .map_or(String::new(), extents),
@@ -405,14 +406,6 @@ fn each(made: &[ProgramLaunch]) -> String {
             .or_else(|| one.why.clone())
             .unwrap_or_else(|| "?".to_owned()),
         _ => "?".to_owned(),
-    }
-}
-
-fn grid(launch: &ProgramLaunch) -> String {
-    match (&launch.grid_formula, launch.grid) {
-        (Some(formula), _) => formula.clone(),
-        (None, Some(grid)) => extents(grid),
-        (None, None) => "?".to_owned(),
     }
 }
 

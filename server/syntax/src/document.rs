@@ -157,10 +157,4 @@ impl Document {
         });
         text
     }
-
-    /// The last expansion, whatever it was made from.
-    pub fn last_expanded(&self) -> Option<Arc<Expanded>> {
-        let last = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map(|last| Arc::clone(&last.text))
-    }
 }

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use warplens_base::{DiskFiles, NotText, decode, read_regular};
 use warplens_db::wire::Diagnostic;
-use warplens_syntax::{Document, Language};
+use warplens_syntax::{Document, Language, words_in};
 
 /// Larger files are generated, not edited by hand.
 pub const LARGEST: u64 = 50 * 1024 * 1024;
@@ -189,19 +189,6 @@ pub fn files(paths: &[PathBuf]) -> Vec<PathBuf> {
     files
 }
 
-/// True for a C or C++ file whose words say that kernels are in it.
-fn holds_kernels(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    let host = matches!(
-        extension,
-        Some(
-            "c" | "cc" | "cpp" | "cxx" | "h" | "hh" | "hpp" | "hxx" | "inc" | "inl" | "ipp" | "tcc"
-        )
-    );
-    host && read_regular(path, LARGEST)
-        .is_ok_and(|bytes| warplens_db::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
-}
-
 /// The C and C++ files of a folder, CUDA's and HIP's among them, that may be a program's: `.gitignore` honoured, in a stable order.
 pub fn hosts(folder: &Path) -> Vec<PathBuf> {
     let host = |path: &PathBuf| {
@@ -257,11 +244,54 @@ fn identity(path: &Path) -> PathBuf {
 }
 
 fn walk(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = walked(folder)
-        .filter(|path| Language::from_path(path).is_some() || holds_kernels(path))
-        .collect();
+    let mut files = Vec::new();
+    // C and C++ files without a kernel's word, which may have a macro in its place.
+    let mut others = Vec::new();
+    let mut macros: HashSet<String> = HashSet::new();
+    for path in walked(folder) {
+        let own = Language::from_path(&path).is_some();
+        if own && !warplens_db::is_header(&path) {
+            files.push(path);
+            continue;
+        }
+        let Some(text) = host_text(&path, own) else {
+            continue;
+        };
+        let holds = warplens_db::may_hold_kernels(&text);
+        if holds {
+            macros.extend(
+                warplens_db::kernel_macros(&text)
+                    .into_iter()
+                    .map(str::to_owned),
+            );
+        }
+        let among = if own || holds {
+            &mut files
+        } else {
+            &mut others
+        };
+        among.push(path);
+    }
+    if !macros.is_empty() {
+        let uses = |path: &PathBuf| {
+            host_text(path, false)
+                .is_some_and(|text| words_in(&text).any(|word| macros.contains(word)))
+        };
+        files.extend(others.into_iter().filter(uses));
+    }
     files.sort();
     files
+}
+
+/// The text of a C or C++ file, or of one that is a kernel's by its name.
+fn host_text(path: &Path, own: bool) -> Option<String> {
+    const HOST: [&str; 12] = [
+        "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tcc",
+    ];
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_host = extension.is_some_and(|extension| HOST.contains(&extension));
+    let bytes = (own || is_host).then(|| read_regular(path, LARGEST).ok())??;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn walked(folder: &Path) -> impl Iterator<Item = PathBuf> {

@@ -1,7 +1,6 @@
 //! `cargo xtask test`: every check of the repository, in groups.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -26,9 +25,6 @@ pub struct Test {
     /// Check other people's code in a folder instead: no panic, within the time, how much is understood
     #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "group"])]
     corpus: Option<PathBuf>,
-    /// With --corpus: have the language server open each file, edit it N times at random and close it instead
-    #[arg(long, value_name = "N", requires = "corpus")]
-    edits: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -144,7 +140,7 @@ impl Test {
     /// Runs it.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(folder) = &self.corpus {
-            return corpus(folder, self.edits);
+            return crate::lab(&["corpus".into(), folder.into()]);
         }
         let groups: Vec<Group> = if self.all {
             Group::FAST.into_iter().chain(Group::SLOW).collect()
@@ -296,15 +292,6 @@ impl Test {
 fn unreachable(output: &str) -> bool {
     output.contains("advisory database") && (output.contains("fetch") || output.contains("clone"))
         || output.contains("failed to fetch")
-}
-
-/// `cargo lab corpus`.
-fn corpus(folder: &Path, edits: Option<usize>) -> anyhow::Result<ExitCode> {
-    let mut corpus = vec![OsString::from("corpus"), folder.into()];
-    if let Some(edits) = edits {
-        corpus.extend(["--edits".into(), edits.to_string().into()]);
-    }
-    crate::lab(&corpus)
 }
 
 fn cargo(arguments: &[&str]) -> Command {

@@ -1,10 +1,9 @@
 //! What actions about arithmetic share: every place of a finding is rewritten at once, and the copy must have fewer.
 
-use std::ops::Range;
-
 use crate::Finding;
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{bare, children};
+use warplens_hir::semantics::{Whole, bare, children};
 use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof;
@@ -38,27 +37,24 @@ impl Action<'_> {
             }
             let of_rule = kernel.findings.iter().filter(|one| one.rule == self.rule);
             for finding in of_rule {
-                let places = places(&kernel, finding);
-                if places.iter().any(|place| touch(request.range, place)) {
-                    found.extend(self.fix(request, &kernel, &places));
+                let sites = sites(finding);
+                let touched = |site: &Site| touch(request.range, &kernel.place(*site));
+                if sites.iter().any(touched) {
+                    found.extend(self.fix(request, &kernel, &sites));
                 }
             }
         }
         found
     }
 
-    fn fix(
-        &self,
-        request: &Request<'_>,
-        kernel: &Kernel<'_>,
-        places: &[Range<usize>],
-    ) -> Option<Fix> {
+    fn fix(&self, request: &Request<'_>, kernel: &Kernel<'_>, sites: &[Site]) -> Option<Fix> {
         let code = request.code();
+        let source = kernel.source(code)?;
         let mut groups = Vec::new();
-        for place in places.iter().take(MOST_PLACES) {
-            let Some(node) = code
-                .node_at(place)
-                .filter(|node| !code.is_inside_a_macro(*node))
+        for site in sites.iter().take(MOST_PLACES) {
+            let Some(Whole(node)) = source
+                .source_of::<Whole>(*site)
+                .filter(|Whole(node)| !code.is_inside_a_macro(*node))
             else {
                 continue;
             };
@@ -103,7 +99,7 @@ impl Action<'_> {
 }
 
 /// Where a finding is, in the kernel's own text.
-fn places(kernel: &Kernel<'_>, finding: &Finding) -> Vec<Range<usize>> {
+fn sites(finding: &Finding) -> Vec<Site> {
     let first = match finding.place {
         crate::Place::Site(site) => Some(site),
         _ => None,
@@ -113,7 +109,6 @@ fn places(kernel: &Kernel<'_>, finding: &Finding) -> Vec<Range<usize>> {
         .into_iter()
         .chain(related)
         .filter(|site| site.callee == 0)
-        .map(|site| kernel.place(site))
         .collect()
 }
 

@@ -19,6 +19,7 @@ use std::ops::Range;
 use crate::Finding;
 use warplens_facts::facts::{Places, Site, SourceFacts};
 use warplens_hir::Semantics;
+use warplens_hir::semantics::KernelSource;
 use warplens_models::Resources;
 use warplens_syntax::Document;
 
@@ -53,11 +54,19 @@ pub struct Kernel<'a> {
     pub launchable: bool,
 }
 
-impl Kernel<'_> {
+impl<'a> Kernel<'a> {
     /// Where a site is in the file.
     pub(crate) fn place(&self, site: Site) -> Range<usize> {
         let bytes = self.places.bytes(site.span);
         self.start + bytes.start..self.start + bytes.end
+    }
+
+    /// Its text, and what its sites were lowered from.
+    pub(crate) fn source<'t>(&self, code: Semantics<'t>) -> Option<KernelSource<'t>>
+    where
+        'a: 't,
+    {
+        code.kernel_source(self.start..self.end, self.places)
     }
 
     /// How many findings of a rule it has.

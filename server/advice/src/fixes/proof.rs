@@ -1,9 +1,7 @@
 //! What a code action has to show before it is offered: the edited copy, analysed again.
 
-use std::ops::Range;
-
 use crate::{Finding, Place};
-use warplens_facts::facts::{OpClass, Source};
+use warplens_facts::facts::{OpClass, Site, Source};
 
 use crate::fixes::{Analysis, Edit, Fix, Kernel, Request, edited, touch};
 
@@ -15,44 +13,59 @@ const SLOWER: f64 = 1.0005;
 pub(crate) fn of_findings(
     request: &Request<'_>,
     rule: &str,
-    fix: impl Fn(&Request<'_>, &Kernel<'_>, &Finding, &Range<usize>) -> Option<Fix>,
+    fix: impl Fn(&Request<'_>, &Kernel<'_>, &Finding, Site) -> Option<Fix>,
 ) -> Vec<Fix> {
     let mut found: Vec<Fix> = Vec::new();
     for kernel in request.analysis.kernels() {
         if !touch(request.range, &(kernel.start..kernel.end)) {
             continue;
         }
-        for (finding, place) in asked(request, &kernel, rule) {
-            let fix = fix(request, &kernel, finding, &place);
+        for (finding, site) in asked(request, &kernel, rule) {
+            let fix = fix(request, &kernel, finding, site);
             found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
         }
     }
     found
 }
 
-/// The findings of a rule in a kernel that the request's range touches, with the bytes they are about. A finding in a
-/// called function is not among them: its place is the call's.
+/// What can be done about each kernel of which the request's range touches findings of a rule, in the kernel or at its launch.
+pub(crate) fn of_kernels(
+    request: &Request<'_>,
+    rule: &str,
+    fix: impl Fn(&Request<'_>, &Kernel<'_>) -> Option<Fix>,
+) -> Vec<Fix> {
+    let mut found: Vec<Fix> = Vec::new();
+    for kernel in request.analysis.kernels() {
+        if !asked(request, &kernel, rule).is_empty() {
+            let fix = fix(request, &kernel);
+            found.extend(fix.filter(|fix| found.iter().all(|known| known.edits != fix.edits)));
+        }
+    }
+    found
+}
+
+/// The findings of a rule in a kernel that the request's range touches, with the sites they are about: its name for one about the kernel or
+/// its launch. A finding in a called function is not among them: its site is the call's.
 pub(crate) fn asked<'a>(
     request: &Request<'_>,
     kernel: &Kernel<'a>,
     rule: &str,
-) -> Vec<(&'a Finding, Range<usize>)> {
+) -> Vec<(&'a Finding, Site)> {
     let of_rule = kernel
         .findings
         .iter()
         .filter(|finding| finding.rule == rule);
     let placed = of_rule.filter_map(|finding| {
-        let place = match finding.place {
+        let name = kernel.facts.name_site;
+        let (site, launch) = match finding.place {
             Place::Site(site) if site.callee != 0 => return None,
             Place::Host(_) | Place::HostLoop(_) => return None,
-            Place::Site(site) => kernel.place(site),
-            Place::Kernel => kernel.place(kernel.facts.name_site),
-            Place::Launch => match kernel.launched_at {
-                Some(place) => place.clone(),
-                None => kernel.place(kernel.facts.name_site),
-            },
+            Place::Site(site) => (site, None),
+            Place::Kernel => (name, None),
+            Place::Launch => (name, kernel.launched_at),
         };
-        touch(request.range, &place).then_some((finding, place))
+        let place = launch.cloned().unwrap_or_else(|| kernel.place(site));
+        touch(request.range, &place).then_some((finding, site))
     });
     placed.collect()
 }

@@ -1,9 +1,9 @@
 //! Reading the syntax tree for what an action must be sure of: where a name is used, and how.
 
-use std::ops::Range;
-
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{children, is_address, is_assigned};
+use warplens_hir::semantics::{KernelSource, children, is_address, is_assigned};
+use warplens_syntax::nodes::{CallExpression, SubscriptExpression};
 use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::Edit;
@@ -22,9 +22,10 @@ pub(crate) struct AtomicCall<'t> {
     pub value: &'t str,
 }
 
-/// The call of an addition that is at these bytes, with two arguments, no macro in sight.
-pub(crate) fn atomic_call<'t>(code: Semantics<'t>, place: &Range<usize>) -> Option<AtomicCall<'t>> {
-    let call = code.node_of_kind(Kind::CallExpression, place)?;
+/// The call of an addition that a site is, with two arguments, no macro in sight.
+pub(crate) fn atomic_call(source: KernelSource<'_>, site: Site) -> Option<AtomicCall<'_>> {
+    let code = source.code;
+    let call = source.source_of::<CallExpression>(site)?.node();
     let statement = call
         .parent()
         .filter(|parent| parent.kind() == Kind::ExpressionStatement && !parent.has_error())?;
@@ -44,6 +45,12 @@ pub(crate) fn atomic_call<'t>(code: Semantics<'t>, place: &Range<usize>) -> Opti
         address: code.text(*address),
         value: code.text(*value),
     })
+}
+
+/// The element of an array that a site is, by a subscript.
+pub(crate) fn element(source: KernelSource<'_>, site: Site) -> Option<Node<'_>> {
+    let element = source.source_of::<SubscriptExpression>(site)?.node();
+    source.ir_of(element).is_some().then_some(element)
 }
 
 /// The white space at the beginning of a line.

@@ -10,11 +10,6 @@ use super::moving::Moving;
 use crate::graph::{B, End, Graph, Op, Space, Ty, V};
 use crate::thresholds::amdgcn;
 
-/// The largest constant that a global access adds to its address.
-const GLOBAL_OFFSET: i64 = 4095;
-/// The same of an access to the LDS.
-const LDS_OFFSET: i64 = 65_535;
-
 /// A virtual register: an index into [`Code::registers`].
 pub(super) type Reg = u32;
 
@@ -291,8 +286,8 @@ impl Maker<'_> {
 
     fn is_near(&self, v: V, bytes: i64) -> bool {
         match self.graph.ty(v) {
-            Ty::I64 => (-GLOBAL_OFFSET - 1..=GLOBAL_OFFSET).contains(&bytes),
-            _ => (0..=LDS_OFFSET).contains(&bytes),
+            Ty::I64 => is_near_global(bytes),
+            _ => (0..=amdgcn().memory.lds_offset).contains(&bytes),
         }
     }
 
@@ -542,9 +537,7 @@ impl Maker<'_> {
             .iter()
             .any(|reg| self.code.registers[*reg as usize].vector);
         let far = match space {
-            Space::Global | Space::Constant => {
-                !(-GLOBAL_OFFSET - 1..=GLOBAL_OFFSET).contains(&offset)
-            }
+            Space::Global | Space::Constant => !is_near_global(offset),
             _ => false,
         };
         // A scalar base goes with an offset in a VGPR, which is zero here.
@@ -654,4 +647,10 @@ impl Maker<'_> {
             }
         }
     }
+}
+
+/// True for a constant that an access of device memory adds to its address by itself.
+fn is_near_global(bytes: i64) -> bool {
+    let most = amdgcn().memory.global_offset;
+    (-most - 1..=most).contains(&bytes)
 }

@@ -6,6 +6,7 @@ use warplens_ir::{Kernel, Storage, Type, VarId};
 use warplens_syntax::Language;
 
 use crate::graph::{End, Graph, Op, V};
+use crate::thresholds::amdgcn;
 
 /// A variable to be laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +26,8 @@ pub(crate) fn bytes(graph: &Graph, kernel: &Kernel) -> u64 {
         if var.storage == Storage::Shared {
             let (bytes, align) = layout(&var.ty, three);
             natural = natural.max(align);
-            let align = align.max(match bytes {
-                0..=1 => 1,
-                2 => 2,
-                3..=4 => 4,
-                5..=8 => 8,
-                _ => 16,
-            });
+            let wide = bytes.next_power_of_two().min(amdgcn().memory.lds_align);
+            let align = align.max(wide);
             fields.push(Field { bytes, align });
         }
     }

@@ -94,7 +94,7 @@ impl Builder<'_> {
                 return Found::One(self.float(value, machine(ty)));
             }
             ExprKind::Builtin(builtin) => return Found::One(self.builtin(*builtin)),
-            ExprKind::Field(base, offset) if !is_place(base) => {
+            ExprKind::Field(base, offset) if !base.is_place() => {
                 let whole = self.value(base);
                 let parts = scalars(&base.ty);
                 let wanted = scalars(ty);
@@ -202,7 +202,7 @@ impl Builder<'_> {
             ExprKind::Select(condition, a, b) => self.choice(condition, a, b, ty),
             ExprKind::Cast(_, inner)
                 if matches!((ty, &inner.ty), (Type::Pointer(..), Type::Array(..)))
-                    && is_place(inner) =>
+                    && inner.is_place() =>
             {
                 self.address_of(inner)
             }
@@ -760,13 +760,6 @@ fn changes(expression: &Expr) -> bool {
         }
         _ => false,
     }
-}
-
-fn is_place(expression: &Expr) -> bool {
-    matches!(
-        expression.kind,
-        ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..)
-    )
 }
 
 /// A vector's scalar, or the type itself.

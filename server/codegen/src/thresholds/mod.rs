@@ -129,6 +129,11 @@ thresholds! {
             clause: u32,
             quick: u32,
         }
+        memory: AmdgcnMemory {
+            global_offset: i64,
+            lds_offset: i64,
+            lds_align: u64,
+        }
         latency: AmdgcnLatency {
             global: u32,
             lds: u32,

@@ -1,6 +1,6 @@
 //! The same answer whatever came before: files looked at alone, in any order, with others open, by several threads, after
-//! edits that were taken back. `WARPLENS_HISTORY=FOLDER cargo test -p warplens-db --test queries history -- --nocapture` looks at other
-//! files, `WARPLENS_HISTORY_EDITS=N` after that many edits.
+//! edits that were taken back. All facts are compared; `cargo lab history DIR…` compares what is printed and shown of other
+//! people's files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -70,9 +70,6 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn trees() -> Vec<Tree> {
-    if let Some(folder) = std::env::var_os("WARPLENS_HISTORY") {
-        return vec![Tree::of(std::path::absolute(folder).expect("a folder"))];
-    }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
     let tests = std::fs::canonicalize(tests).expect("the tests");
     ["corpus", "kernels"]
@@ -269,11 +266,12 @@ fn edit(document: &mut Document, random: &mut Random) -> (std::ops::Range<usize>
     (start..start + typed.len(), source[start..end].to_owned())
 }
 
+/// Edits of each file.
+const EDITS: usize = 12;
+
 #[test]
 fn edits_and_what_else_is_open_change_nothing() {
-    let edits = std::env::var("WARPLENS_HISTORY_EDITS").ok();
-    let edits: usize = edits.and_then(|edits| edits.parse().ok()).unwrap_or(12);
-    on_a_large_stack(move || {
+    on_a_large_stack(|| {
         for tree in trees() {
             let open = Arc::new(OpenFiles::new(DiskFiles::new()));
             for path in &tree.files {
@@ -291,8 +289,6 @@ fn edits_and_what_else_is_open_change_nothing() {
                     if opened != said {
                         let name = path.strip_prefix(&tree.root).unwrap_or(path);
                         let difference = difference(&opened, said);
-                        // At once: over other people's files this runs for long, and may be ended.
-                        eprintln!("{} {how}\n{difference}", name.display());
                         let _ = writeln!(differences, "{} {how}\n{difference}", name.display());
                     }
                 };
@@ -304,7 +300,7 @@ fn edits_and_what_else_is_open_change_nothing() {
                     everything(&engine, document, path)
                 };
                 say(&document);
-                for number in 0..edits {
+                for number in 0..EDITS {
                     undo.push(edit(&mut document, &mut random));
                     let said = say(&document);
                     if number % 6 == 5 {

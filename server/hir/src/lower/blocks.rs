@@ -57,8 +57,8 @@ impl Lowering<'_> {
     }
 }
 
-/// An array as a value is a pointer.
-fn decayed(ty: &Type) -> Type {
+/// A type as a value of it has it: an array as a value is a pointer.
+pub(super) fn decayed(ty: &Type) -> Type {
     match ty {
         Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
         ty => ty.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node, words_in};
 
+use super::blocks::decayed;
 use super::candidate::Candidate;
 use super::construct::after;
 use super::forms::space_of;
@@ -951,14 +952,6 @@ fn only_return(body: Node<'_>) -> Option<Node<'_>> {
     match all.as_slice() {
         [only] if only.kind() == Kind::ReturnStatement => parts(*only).into_iter().next(),
         _ => None,
-    }
-}
-
-/// An argument's type as a parameter takes it by value.
-fn decayed(ty: &Type) -> Type {
-    match ty {
-        Type::Array(element, _) => Type::Pointer(Arc::clone(element), AddressSpace::Global),
-        ty => ty.clone(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The launches of a kernel that a file shows.
 
+use std::ops::Range;
+
 use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Node};
 
@@ -44,6 +46,17 @@ impl<'t> Semantics<'t> {
         }
         found.elsewhere.extend(self.macro_naming(kernel));
         found
+    }
+
+    /// The call that these bytes of a launch are, or the beginning of.
+    pub fn launch_at(self, place: &Range<usize>) -> Option<CallExpression<'t>> {
+        let mut call = self
+            .root
+            .descendant_for_byte_range(place.start, place.end)?;
+        while call.kind() != Kind::CallExpression || call.start_byte() != place.start {
+            call = call.parent()?;
+        }
+        CallExpression::cast(call)
     }
 
     /// How many launches `k<<<…>>>` of a kernel the file may hold, whatever its template arguments: those in text that the

@@ -2,12 +2,13 @@
 //!
 //! In: a document's own text and tree, directives and all. Out: for a name its declaration and the declaration's uses, by
 //! scope; for an expression its type, by the rules that lowering follows; for a kernel its definition and its launches; and
-//! the nodes at bytes that findings name. Nothing is guessed: where macros, broken text or what other files declare may
-//! decide, the answer is `None`.
+//! for a site of its IR the node that it was lowered from, and back ([`KernelSource`]). Nothing is guessed: where macros,
+//! broken text or what other files declare may decide, the answer is `None`.
 
 mod launches;
 mod macros;
 mod names;
+mod source_map;
 mod types;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ use warplens_syntax::{Document, Field, Kind, Language, Node};
 use crate::outline::function_declarator;
 pub use launches::{Launch, Launches};
 pub use names::{Declaration, ElementUse, declared_name, is_address, is_assigned};
+pub use source_map::{Controlled, KernelSource, LoweredFrom, Statement, Whole};
 
 /// A text as its user wrote it, with what its nodes mean. A copy is a reference.
 #[derive(Debug, Clone, Copy)]
@@ -58,27 +60,6 @@ impl<'t> Semantics<'t> {
             .descendant_for_byte_range(end.checked_sub(1)?, end)?;
         while node.kind() != Kind::FunctionDefinition || node.end_byte() != end {
             node = node.parent()?;
-        }
-        Some(node)
-    }
-
-    /// The node that is just these bytes.
-    pub fn node_at(self, place: &Range<usize>) -> Option<Node<'t>> {
-        let node = self
-            .root
-            .descendant_for_byte_range(place.start, place.end)?;
-        (node.byte_range() == *place && !node.has_error()).then_some(node)
-    }
-
-    /// The innermost node of a kind around these bytes that is no longer than they are, a closing token aside.
-    pub fn node_of_kind(self, kind: Kind, place: &Range<usize>) -> Option<Node<'t>> {
-        let mut node = self
-            .root
-            .descendant_for_byte_range(place.start, place.end)?;
-        while node.kind() != kind {
-            node = node
-                .parent()
-                .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
         }
         Some(node)
     }
@@ -166,7 +147,8 @@ mod tests {
         let kernel = code.kernel(0..text.len() - 1).expect("a kernel");
         assert_eq!(code.function_name(kernel), Some("k"));
         let call = text.find("f(1)").expect("a call");
-        let node = code.node_at(&(call..call + 4)).expect("a node");
+        let node = code.root.descendant_for_byte_range(call, call + 4);
+        let node = node.expect("a node");
         assert_eq!(node.kind(), Kind::CallExpression);
         assert_eq!(function_around(node), Some(kernel));
         let function = code.function("f").expect("a function");

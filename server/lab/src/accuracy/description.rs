@@ -89,7 +89,7 @@ impl Tier {
         match self {
             Tier::Calibration => "calibration",
             Tier::Validation => "validation",
-            Tier::Unseen => "never looked at",
+            Tier::Unseen => "unseen",
         }
     }
 }

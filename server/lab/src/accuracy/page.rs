@@ -29,7 +29,7 @@ The programs of the streams hold an SM to some blocks at a time, which is given 
 condition that nothing else fixes; conditions on data are taken to hold for every second warp.\n\n\
 What was calibrated on what: each table has a tier. Of *calibration* a constant of a model or a figure of a profile was taken, or\n\
 chosen by its scores: they say how well the model fits, not how well it predicts. Of *validation* no constant is recorded as\n\
-chosen, but its scores were read while rules were written. What was *never looked at* was not scored while anything was chosen.\n\
+chosen, but its scores were read while rules were written. What is *unseen* was not scored while anything was chosen.\n\
 [Constants and what they were chosen on](accuracy/constants.md) lists every constant with its tables.\n";
 
 /// What made the scores.

@@ -121,6 +121,17 @@ const BLOCKS: [[u32; 3]; 6] = [
 ];
 
 impl Run {
+    /// How many configurations of a sweep were given a time: a comparison of refusals compares little.
+    pub fn timed(&self, output: &Value) -> usize {
+        let kernels = output.as_array().into_iter().flatten();
+        let lines = kernels.filter_map(|kernel| kernel["swept"]["out"].as_array());
+        let swept = self.command == Command::Sweep;
+        lines
+            .flatten()
+            .filter(|line| swept && line["time_ms"].is_number())
+            .count()
+    }
+
     /// What a program says; none where it did not end within the limit.
     pub fn output(&self, program: &Program, limit: Duration) -> anyhow::Result<Option<Value>> {
         let input = self.input.as_os_str();
@@ -148,7 +159,7 @@ impl Run {
         Ok(answer.map(|answer| answer.document()))
     }
 
-    /// Lines of all kernels whose launch is known, by their names.
+    /// Lines of all kernels, by their names.
     fn swept(&self, program: &Program, limit: Duration) -> anyhow::Result<Option<Value>> {
         let input = self.input.as_os_str();
         let estimate = ["estimate", "--format", "json"].map(std::ffi::OsStr::new);
@@ -162,12 +173,10 @@ impl Run {
         let document = known.document();
         for kernel in document["out"]["results"].as_array().into_iter().flatten() {
             let name = kernel["kernel"].as_str().unwrap_or_default();
-            let assumed = kernel["launch"]["grid_source"] == "default";
-            if assumed || lines.contains_key(name) {
+            if lines.contains_key(name) {
                 continue;
             }
-            let configurations = configurations(&kernel["launch"]["grid"]);
-            std::fs::write(&list, configurations)?;
+            std::fs::write(&list, configurations(kernel))?;
             let ask: Vec<&std::ffi::OsStr> = vec![
                 "sweep".as_ref(),
                 input,
@@ -259,10 +268,28 @@ fn untimed(value: &mut Value) {
     }
 }
 
-/// Lines of configurations with this grid.
-fn configurations(grid: &Value) -> String {
-    let lines = BLOCKS.iter().enumerate().map(|(id, block)| {
-        let line = json!({"id": id, "grid": grid, "block": block});
+/// A grid, and a number for each parameter that a time is a formula of.
+const GRID: [u32; 3] = [64, 1, 1];
+const SIZE: u32 = 4096;
+
+/// Lines of configurations of a kernel as it was estimated: with the grid that it has, where it has one, and with a grid and
+/// sizes that are made up, so that each model gives a time.
+fn configurations(kernel: &Value) -> String {
+    let grid = &kernel["launch"]["grid"];
+    let unknowns = kernel["estimates"]["auto"]["unknowns"].as_array();
+    let names = unknowns.into_iter().flatten().filter_map(Value::as_str);
+    let given: serde_json::Map<String, Value> = names
+        .filter(|name| !name.contains('.'))
+        .map(|name| (name.to_owned(), SIZE.into()))
+        .collect();
+    let of_source = BLOCKS
+        .iter()
+        .map(|block| json!({"grid": grid, "block": block}));
+    let made_up = BLOCKS
+        .iter()
+        .map(|block| json!({"grid": GRID, "block": block, "args": given}));
+    let lines = of_source.chain(made_up).enumerate().map(|(id, mut line)| {
+        line["id"] = id.into();
         format!("{line}\n")
     });
     lines.collect()
@@ -401,13 +428,22 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_has_the_grid_that_is_known() {
-        let text = configurations(&json!([4, 1, 1]));
-        assert_eq!(text.lines().count(), BLOCKS.len());
-        let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    fn a_kernel_is_swept_with_its_own_grid_and_with_sizes_that_are_made_up() {
+        let kernel = json!({
+            "launch": {"grid": [4, 1, 1]},
+            "estimates": {"auto": {"unknowns": ["n", "gridDim.y"]}},
+        });
+        let text = configurations(&kernel);
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2 * BLOCKS.len());
         assert_eq!(
-            first,
+            lines[0],
             json!({"id": 0, "grid": [4, 1, 1], "block": [32, 1, 1]})
         );
+        let made_up = json!({"id": 6, "grid": GRID, "block": [32, 1, 1], "args": {"n": SIZE}});
+        assert_eq!(lines[BLOCKS.len()], made_up);
     }
 }

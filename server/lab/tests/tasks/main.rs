@@ -1,4 +1,5 @@
 //! Tasks of the laboratory, run as its users run them.
 
 mod accuracy;
+mod history;
 mod outputs;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use warplens_db::PlacedKernel;
 use warplens_facts::facts::{
-    Access, Branch, BranchKind, Certainty, FirstUse, LoopCarried, Op, Pattern, Space, Uniformity,
+    Access, Branch, BranchKind, Certainty, FirstUse, LoopCarried, Op, Space, Uniformity,
 };
 use warplens_models::ExecutedAccess;
 use warplens_report::figure::{counted, maybe, number, percent};
@@ -164,8 +164,8 @@ fn accesses(line: &Line<'_>) -> Table {
     ]);
     for access in &line.accesses {
         table.row([
-            format!("{} {}", op(access.op), code(&access.text, LONGEST_CELL)).into(),
-            pattern(access.pattern).into(),
+            format!("{} {}", access.op.name(), code(&access.text, LONGEST_CELL)).into(),
+            access.pattern.name().into(),
             cost(access).into(),
             maybe(access.requests).into(),
         ]);
@@ -173,8 +173,8 @@ fn accesses(line: &Line<'_>) -> Table {
     for access in &line.compilers_own {
         let text = access.object.to_string();
         table.row([
-            format!("{} {}", op(access.op), code(&text, LONGEST_CELL)).into(),
-            pattern(access.pattern).into(),
+            format!("{} {}", access.op.name(), code(&text, LONGEST_CELL)).into(),
+            access.pattern.name().into(),
             "unknown".to_owned().into(),
             maybe(access.requests).into(),
         ]);
@@ -186,8 +186,8 @@ fn accesses(line: &Line<'_>) -> Table {
 fn access_note(access: &Access) -> String {
     let mut parts = vec![format!(
         "{} {} of {} B per lane",
-        space(access.space),
-        op(access.op),
+        access.space.name(),
+        access.op.name(),
         access.bytes_per_lane
     )];
     if !access.index.is_empty() {
@@ -226,8 +226,8 @@ fn access_note(access: &Access) -> String {
 fn compilers_note(access: &ExecutedAccess) -> String {
     let mut parts = vec![format!(
         "{} {} of {} B per lane",
-        space(access.space),
-        op(access.op),
+        access.space.name(),
+        access.op.name(),
         access.bytes_per_lane
     )];
     parts.extend(sure(
@@ -292,7 +292,7 @@ fn sure(
     let reason = why.map_or_else(String::new, |why| format!(" ({why})"));
     let conditions: Vec<String> = constraints.iter().map(|one| code(one, LONGEST)).collect();
     let holds = (!conditions.is_empty()).then(|| format!("holds when {}", conditions.join(", ")));
-    std::iter::once(format!("{}{reason}", certainty(how))).chain(holds)
+    std::iter::once(format!("{}{reason}", how.name())).chain(holds)
 }
 
 /// `32 sectors, ideal 4`: what a request takes, and what it would take at best.
@@ -352,35 +352,6 @@ fn code(text: &str, most: usize) -> String {
     }
 }
 
-fn space(space: Space) -> &'static str {
-    match space {
-        Space::Global => "global",
-        Space::Shared => "shared",
-        Space::Local => "local",
-        Space::Constant => "constant",
-        Space::Texture => "texture",
-    }
-}
-
-fn op(op: Op) -> &'static str {
-    match op {
-        Op::Load => "load",
-        Op::Store => "store",
-        Op::Atomic => "atomic",
-    }
-}
-
-fn pattern(pattern: Pattern) -> &'static str {
-    match pattern {
-        Pattern::Coalesced => "coalesced",
-        Pattern::Broadcast => "broadcast",
-        Pattern::Strided => "strided",
-        Pattern::Scattered => "scattered",
-        Pattern::DataDependent => "data-dependent",
-        Pattern::Unknown => "unknown",
-    }
-}
-
 fn kind(kind: BranchKind) -> &'static str {
     match kind {
         BranchKind::If => "if",
@@ -399,14 +370,6 @@ fn uniformity(uniformity: Uniformity) -> &'static str {
     }
 }
 
-fn certainty(certainty: Certainty) -> &'static str {
-    match certainty {
-        Certainty::Exact => "exact",
-        Certainty::Assumed => "assumed",
-        Certainty::Unknown => "unknown",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use warplens_facts::facts::Why;
@@ -414,6 +377,7 @@ mod tests {
 
     use super::*;
     use crate::render::testing::{access, branch};
+    use warplens_facts::facts::Pattern;
 
     /// Columns a table takes where code marks do not show.
     fn widths(table: &str) -> usize {

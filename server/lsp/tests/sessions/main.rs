@@ -10,7 +10,6 @@ mod encoding;
 mod faults;
 mod features;
 mod headers;
-mod history;
 mod junk;
 mod lifecycle;
 mod ordering;

@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use warplens_facts::facts::{Alias, Link, Node, Op, SourceFacts, Space};
 use warplens_machine::{Mix, Pipe};
 
-use crate::work::Work;
+use crate::work::{Work, positive};
 use crate::{ExecutedAccess, ModelInput};
 
 /// The pipes in the order in which a stretch issues to them: addresses first, its branch last.
@@ -428,14 +428,6 @@ fn counts(mix: &Mix) -> Counts {
 
 fn total(counts: &Counts) -> f64 {
     counts.iter().map(|(_, count)| count).sum()
-}
-
-fn positive(value: f64) -> f64 {
-    if value.is_finite() {
-        value.max(0.0)
-    } else {
-        0.0
-    }
 }
 
 fn fraction(value: f64) -> f64 {

@@ -4,6 +4,7 @@
 //! latency and the lanes that execute it: few warps see the latency, many the lanes, and between the two the pipeline
 //! finds the number by itself.
 
+use crate::work::positive;
 use warplens_machine::{Mix, Pipe, Profile};
 
 /// A class of arithmetic operations. Those of Table I and what the machine has beside them.
@@ -101,15 +102,6 @@ pub fn arithmetic(mix: &Mix, chain: f64, profile: &Profile) -> Result<(f64, f64)
     hold = hold.max(total / profile.issue_per_clock());
     let part = (positive(chain) / total).min(1.0);
     Ok((hold, (latency * part).max(hold)))
-}
-
-/// A count that can be computed with.
-pub(crate) fn positive(value: f64) -> f64 {
-    if value.is_finite() {
-        value.max(0.0)
-    } else {
-        0.0
-    }
 }
 
 /// What the memory system is to one SM.

@@ -9,8 +9,8 @@ use crate::ModelInput;
 use warplens_facts::facts::{Branch, BranchKind, LinearAddress, Node as Flow, Uniformity};
 
 use super::cfg::Cfg;
-use super::operations::positive;
 use super::search::{Warp, walk};
+use crate::work::positive;
 
 /// Iterations of one loop that are told apart, at most; beyond, numbers are no longer exact.
 const MOST_TRIPS: f64 = 1e15;

@@ -5,6 +5,7 @@
 //! the node's index. A data-dependence arc runs from a load to each node that names the load in its `uses`.
 
 use crate::ExecutedAccess;
+use crate::work::positive;
 use warplens_facts::facts::{Node as Flow, Op, Space};
 use warplens_machine::Mix;
 
@@ -288,14 +289,6 @@ fn has_barrier(flow: &[Flow]) -> bool {
         } => has_barrier(then) || has_barrier(otherwise),
         Flow::Compute { .. } | Flow::Access { .. } => false,
     })
-}
-
-fn positive(value: f64) -> f64 {
-    if value.is_finite() {
-        value.max(0.0)
-    } else {
-        0.0
-    }
 }
 
 fn fraction(value: f64) -> f64 {

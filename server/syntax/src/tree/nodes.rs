@@ -2,6 +2,12 @@
 
 use super::{Children, Field, Kind, Node};
 
+/// The type of a kind of node.
+pub trait TypedNode<'tree>: Copy {
+    /// The node, where it is of this kind.
+    fn cast(node: Node<'tree>) -> Option<Self>;
+}
+
 /// Makes a type for each kind: the first part of each field, and all parts of a field that may hold several.
 macro_rules! nodes {
     ($($kind:ident { $($part:ident $field:ident $($all:ident)?;)* })*) => {
@@ -22,6 +28,12 @@ macro_rules! nodes {
                 }
 
                 $(nodes!(part $part $field $($all)?);)*
+            }
+
+            impl<'tree> TypedNode<'tree> for $kind<'tree> {
+                fn cast(node: Node<'tree>) -> Option<Self> {
+                    $kind::cast(node)
+                }
             }
         )*
     };

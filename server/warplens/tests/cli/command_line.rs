@@ -233,6 +233,23 @@ fn a_named_file_is_read_whatever_its_extension() {
 }
 
 #[test]
+fn a_folder_is_searched_for_kernels_behind_the_macros_of_its_headers() {
+    let folder = Folder::new();
+    folder.write(
+        "macros.h",
+        "#if 1\n#define KERNEL \\\n  __global__ void\n#endif\n",
+    );
+    let kernel = STRIDED.replace("__global__ void", "KERNEL");
+    folder.write("k.hpp", format!("#include \"macros.h\"\n{kernel}"));
+    folder.write("host.hpp", "#include \"macros.h\"\nint f();\n");
+    let document = folder
+        .run(&["check", ".", "--format", "json", "--stats"])
+        .json();
+    assert_eq!(of_rule(&document, "mem/strided").len(), 1, "{document:#}");
+    assert_eq!(document["stats"]["files"], 2, "{document:#}");
+}
+
+#[test]
 fn many_files_answer_the_same_every_time() {
     let folder = Folder::new();
     for i in 0..40 {

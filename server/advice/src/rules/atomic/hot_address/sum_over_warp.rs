@@ -1,8 +1,7 @@
 //! Sums over the warp before one lane adds to memory.
 
-use std::ops::Range;
-
 use crate::Finding;
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
 use warplens_hir::semantics::{Declaration, is_assigned};
 use warplens_syntax::{Field, Kind, Language, Node, is_identifier, words_in};
@@ -18,17 +17,13 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     of_findings(request, RULE, fix)
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    finding: &Finding,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
+    let source = kernel.source(code)?;
+    let function = source.function;
     let index = finding.access?;
     let access = kernel.facts.accesses.get(index)?;
-    let call = atomic_call(code, place)?;
+    let call = atomic_call(source, site)?;
     let lane = first_lane(request, kernel)?;
     let ty = code
         .written_element(function, &access.array)

@@ -1,9 +1,9 @@
 //! Adds in a variable of the thread, and once to memory behind the loop.
 
-use std::ops::Range;
-
 use crate::Finding;
-use warplens_syntax::{Field, Kind, Node, has_word};
+use warplens_facts::facts::Site;
+use warplens_hir::semantics::Controlled;
+use warplens_syntax::{Kind, has_word};
 
 use crate::fixes::proof::{executions, of_findings, prove};
 use crate::fixes::source::{atomic_call, indent, new_name};
@@ -16,29 +16,14 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     of_findings(request, RULE, fix)
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    finding: &Finding,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
+    let source = kernel.source(code)?;
+    let function = source.function;
     let access = kernel.facts.accesses.get(finding.access?)?;
-    let call = atomic_call(code, place)?;
-    let loop_at = kernel.place(finding.related.first()?.0);
-    let mut around = call.statement;
-    let heads = |node: Node<'_>| {
-        matches!(
-            node.kind(),
-            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
-        ) && node.field(Field::Condition).is_some_and(|head| {
-            head.start_byte() <= loop_at.start && loop_at.end <= head.end_byte()
-        })
-    };
-    while !heads(around) {
-        around = around.parent().filter(|parent| *parent != function)?;
-    }
+    let call = atomic_call(source, site)?;
+    let (condition, _) = *finding.related.first()?;
+    let around = source.source_of::<Controlled>(condition)?.as_loop()?;
     // A label or a branch without braces would take only the first of the statements.
     around
         .parent()

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::Finding;
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
+use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
@@ -24,15 +26,10 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     of_findings(request, RULE, fix)
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    finding: &Finding,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site) -> Option<Fix> {
     let code = request.code();
-    let call = code.node_of_kind(Kind::CallExpression, place)?;
-    let callee = call.field(Field::Function)?;
+    let call: CallExpression = kernel.source(code)?.source_of(site)?;
+    let callee = call.function()?;
     let name = code.text(callee).split('<').next()?.trim();
     if code.in_a_macro(name) || SPELLED.iter().any(|word| code.in_a_macro(word)) {
         return None;

@@ -1,12 +1,10 @@
 //! Splits the sum of a loop into several that do not wait for one another, added up at the end.
 
-use std::ops::Range;
-
 use crate::Cure;
-use warplens_facts::facts::BranchKind;
+use warplens_facts::facts::{Branch, BranchKind, Site};
 use warplens_hir::Semantics;
-use warplens_hir::semantics::{children, declared_name};
-use warplens_syntax::nodes::UpdateExpression;
+use warplens_hir::semantics::{KernelSource, children, declared_name};
+use warplens_syntax::nodes::{AssignmentExpression, UpdateExpression};
 use warplens_syntax::{
     AssignOperator, BinaryOperator, Field, Kind, Node, UpdateOperator, assigned, binary,
 };
@@ -22,19 +20,21 @@ const RULE: &str = "ilp/dependent-chain";
 const LONGEST: usize = 6;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, site| {
         let Some(Cure::Split(sums)) = finding.cure else {
             return None;
         };
-        fix(request, kernel, place, sums as usize)
+        fix(request, kernel, site, sums as usize)
     })
 }
 
-fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel, site: Site, sums: usize) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let of = Loop::around(code, function, place)?;
-    let (sum, zero) = sum(code, function, &of, place)?;
+    let source = kernel.source(code)?;
+    let function = source.function;
+    let adds: AssignmentExpression = source.source_of(site)?;
+    let of = Loop::around(source, adds.node())?;
+    let (sum, zero) = sum(source, &of, adds)?;
     let text_of = Splitting {
         code,
         function,
@@ -48,8 +48,9 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize
     let proof = prove(request, kernel, &edits)?;
     let after = proof.after();
     let speedup = proof.speedup(kernel)?;
-    let before = turns(kernel, code.text(of.condition))?;
-    let now = turns(&after, &head)?;
+    let condition = source.ir_of(of.condition)?;
+    let before = trips(kernel, |one| one.site.span == condition)?;
+    let now = trips(&after, |one| one.text == head)?;
     // What is left over behind the loop of several.
     if now > before / 2.0 {
         return None;
@@ -74,11 +75,11 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>, sums: usize
     })
 }
 
-/// Iterations of the loop whose condition is written so, the most where there are several.
-fn turns(kernel: &Kernel, condition: &str) -> Option<f64> {
+/// Iterations of the loop that is meant, the most where there are several.
+fn trips(kernel: &Kernel, is_meant: impl Fn(&Branch) -> bool) -> Option<f64> {
     let loops = kernel.facts.branches.iter();
-    let alike = loops.filter(|one| one.kind == BranchKind::Loop && one.text == condition);
-    alike.filter_map(|one| one.trips).reduce(f64::max)
+    let meant = loops.filter(|one| one.kind == BranchKind::Loop && is_meant(one));
+    meant.filter_map(|one| one.trips).reduce(f64::max)
 }
 
 /// A loop that counts up by a number: `for (int k = …; k < n; k += 2)`.
@@ -96,11 +97,15 @@ struct Loop<'t> {
 }
 
 impl<'t> Loop<'t> {
-    /// The innermost around a statement, where it can be written several times.
-    fn around(code: Semantics<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Loop<'t>> {
-        let mut node = function.descendant_for_byte_range(place.start, place.end)?;
+    /// The innermost around an expression, where it can be written several times.
+    fn around(source: KernelSource<'t>, inside: Node<'t>) -> Option<Loop<'t>> {
+        let KernelSource { code, function, .. } = source;
+        let mut node = inside;
         while node.kind() != Kind::ForStatement {
-            if matches!(node.kind(), Kind::WhileStatement | Kind::DoStatement) || node == function {
+            if matches!(
+                node.kind(),
+                Kind::WhileStatement | Kind::DoStatement | Kind::FunctionDefinition
+            ) {
                 return None;
             }
             node = node.parent()?;
@@ -246,21 +251,15 @@ fn step(code: Semantics, update: Node, counter: &str) -> Option<u64> {
 
 /// The name of the sum that a statement of the loop adds to, and its zero.
 fn sum<'t>(
-    code: Semantics<'t>,
-    function: Node<'t>,
+    source: KernelSource<'t>,
     of: &Loop<'t>,
-    place: &Range<usize>,
+    adds: AssignmentExpression<'t>,
 ) -> Option<(&'t str, &'static str)> {
-    let statement = of
-        .body
-        .iter()
-        .find(|one| one.start_byte() <= place.start && place.end <= one.end_byte())?;
-    let added = statement
-        .named_child(0)
-        .filter(|one| one.kind() == Kind::AssignmentExpression)?;
-    let left = added
-        .field(Field::Left)
-        .filter(|left| left.kind() == Kind::Identifier)?;
+    let KernelSource { code, function, .. } = source;
+    adds.node()
+        .parent()
+        .filter(|statement| of.body.contains(statement))?;
+    let left = adds.left().filter(|left| left.kind() == Kind::Identifier)?;
     let name = code.text(left);
     let declaration = code.declared(function, name)?.node;
     let before = declaration.end_byte() <= of.node.start_byte();

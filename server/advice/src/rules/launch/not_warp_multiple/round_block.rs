@@ -2,11 +2,10 @@
 
 use warplens_hir::semantics::children;
 use warplens_hir::{Semantics, function_declarator};
-use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Node, has_word};
 
 use crate::fixes::guarded::{Axis, axes};
-use crate::fixes::proof::{asked, prove};
+use crate::fixes::proof::{of_kernels, prove};
 use crate::fixes::source::squeezed;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::wording::faster;
@@ -17,16 +16,7 @@ const RULE: &str = "launch/not-warp-multiple";
 const WIDEST: u64 = 1024;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found: Vec<Fix> = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if !asked(request, &kernel, RULE).is_empty()
-            && let Some(fix) = fix(request, &kernel)
-            && found.iter().all(|known| known.edits != fix.edits)
-        {
-            found.push(fix);
-        }
-    }
-    found
+    of_kernels(request, RULE, fix)
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
@@ -86,13 +76,9 @@ struct Launch<'t> {
 
 impl<'t> Launch<'t> {
     fn at(code: Semantics<'t>, place: &std::ops::Range<usize>) -> Option<Launch<'t>> {
-        let mut call = code
-            .root
-            .descendant_for_byte_range(place.start, place.end)?;
-        while call.kind() != Kind::CallExpression || call.start_byte() != place.start {
-            call = call.parent()?;
-        }
-        let launch = CallExpression::cast(call)?.launch()?;
+        let call = code.launch_at(place)?;
+        let launch = call.launch()?;
+        let call = call.node();
         let extents: Vec<Node> = launch.extents().collect();
         let [grid, block] = extents[..] else {
             return None;

@@ -6,23 +6,14 @@ use warplens_hir::semantics::{children, declared_name};
 use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::guarded::axes;
-use crate::fixes::proof::{asked, prove};
+use crate::fixes::proof::{of_kernels, prove};
 use crate::fixes::source::{indent, writes};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 
 const RULE: &str = "launch/tail";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    let mut found: Vec<Fix> = Vec::new();
-    for kernel in request.analysis.kernels() {
-        if !asked(request, &kernel, RULE).is_empty()
-            && let Some(fix) = fix(request, &kernel)
-            && found.iter().all(|known| known.edits != fix.edits)
-        {
-            found.push(fix);
-        }
-    }
-    found
+    of_kernels(request, RULE, fix)
 }
 
 fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {

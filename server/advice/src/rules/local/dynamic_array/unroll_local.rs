@@ -1,7 +1,7 @@
 //! Asks for the loop to be unrolled whose counter subscripts a thread's own array: with every subscript known the array
 //! is registers.
 
-use warplens_facts::facts::Space;
+use warplens_facts::facts::{Site, Space};
 use warplens_hir::Semantics;
 use warplens_syntax::{Field, Kind, Node, has_word};
 
@@ -16,19 +16,19 @@ const RULE: &str = "local/dynamic-array";
 const MOST_LOOPS: usize = 8;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, _, place| {
-        fix(request, kernel, place.start)
+    of_findings(request, RULE, |_, kernel, _, site| {
+        fix(request, kernel, site)
     })
 }
 
-fn fix(request: &Request<'_>, kernel: &Kernel, at: usize) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel, site: Site) -> Option<Fix> {
     let code = request.code();
     let function = code.kernel(kernel.start..kernel.end)?;
     let array = kernel
         .facts
         .accesses
         .iter()
-        .find(|access| access.space == Space::Local && kernel.place(access.site).start == at)
+        .find(|access| access.space == Space::Local && access.site.span.start == site.span.start)
         .map(|access| access.array.clone())?;
     let mut loops: Vec<Node> = Vec::new();
     for node in function.descendants() {

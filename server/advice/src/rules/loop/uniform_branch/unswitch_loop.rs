@@ -1,9 +1,8 @@
 //! Moves a condition out of a loop that is the same in every iteration: the loop is written twice.
 
-use std::ops::Range;
-
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
-use warplens_hir::semantics::children;
+use warplens_hir::semantics::{Controlled, children};
 use warplens_syntax::{Field, Kind, Node};
 
 use crate::fixes::proof::{of_findings, prove};
@@ -19,15 +18,15 @@ const LONGEST: usize = 12;
 const WORTH: f64 = 1.01;
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, _, place| {
-        fix(request, kernel, place)
+    of_findings(request, RULE, |_, kernel, _, site| {
+        fix(request, kernel, site)
     })
 }
 
-fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let branch = around(function, place, Kind::IfStatement)?;
+    let source = kernel.source(code)?;
+    let branch = source.source_of::<Controlled>(site)?.as_branch()?;
     let looped = branch
         .parent()
         .filter(|one| one.kind() == Kind::CompoundStatement)?
@@ -61,17 +60,6 @@ fn fix(request: &Request<'_>, kernel: &Kernel, place: &Range<usize>) -> Option<F
         gain: speedup,
         complete: true,
     })
-}
-
-/// The innermost node of a kind whose condition is there.
-fn around<'t>(function: Node<'t>, place: &Range<usize>, kind: Kind) -> Option<Node<'t>> {
-    let mut at = function.descendant_for_byte_range(place.start, place.end)?;
-    while at.kind() != kind {
-        at = at.parent().filter(|_| at != function)?;
-    }
-    let condition = at.field(Field::Condition)?;
-    let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
-    holds.then_some(at)
 }
 
 /// The text between the parentheses of a condition.

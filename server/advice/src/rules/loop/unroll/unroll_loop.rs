@@ -1,9 +1,8 @@
 //! Asks for a loop to be unrolled that the compiler keeps.
 
-use std::ops::Range;
-
 use crate::Cure;
-use warplens_syntax::{Field, Kind, Node};
+use warplens_facts::facts::Site;
+use warplens_hir::semantics::Controlled;
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::pragma;
@@ -13,23 +12,18 @@ use crate::wording::{faster, occupancy};
 const RULE: &str = "loop/unroll";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, site| {
         let Some(Cure::Unroll(times)) = finding.cure else {
             return None;
         };
-        fix(request, kernel, place, times)
+        fix(request, kernel, site, times)
     })
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel,
-    place: &Range<usize>,
-    times: Option<u64>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel, site: Site, times: Option<u64>) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let of = loop_of(function, place)?;
+    let source = kernel.source(code)?;
+    let of = source.source_of::<Controlled>(site)?.as_loop()?;
     let says = match times {
         Some(times) => format!("unroll {times}"),
         None => "unroll".to_owned(),
@@ -57,21 +51,4 @@ fn fix(
         gain: speedup,
         complete: true,
     })
-}
-
-/// The loop whose condition is there.
-fn loop_of<'t>(function: Node<'t>, place: &Range<usize>) -> Option<Node<'t>> {
-    let mut at = function.descendant_for_byte_range(place.start, place.end)?;
-    loop {
-        let is_loop = matches!(
-            at.kind(),
-            Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement
-        );
-        let condition = at.field(Field::Condition).filter(|_| is_loop);
-        if let Some(condition) = condition {
-            let holds = condition.start_byte() <= place.start && place.end <= condition.end_byte();
-            return holds.then_some(at);
-        }
-        at = at.parent().filter(|_| at != function)?;
-    }
 }

@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use warplens_facts::facts::Op;
-use warplens_hir::semantics::{children, declared_name};
+use warplens_facts::facts::{Op, Site};
+use warplens_hir::semantics::{KernelSource, children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
+use warplens_syntax::nodes::FieldExpression;
 use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::lanes::Lanes;
@@ -30,16 +31,15 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     if request.document.language() == Language::OpenCl {
         return Vec::new();
     }
-    of_findings(request, RULE, |_, kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, site| {
         let access = kernel.facts.accesses.get(finding.access?)?;
-        (access.op == Op::Load).then(|| fix(request, kernel, place))?
+        (access.op == Op::Load).then(|| fix(request, kernel, site))?
     })
 }
 
-fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let plan = Plan::new(request, function, place)?;
+    let plan = Plan::new(kernel.source(code)?, site)?;
     let definition = Definition::new(code, plan.structure)?;
     let mut edits = plan.edits();
     edits.push(definition.edit(request.document.language() == Language::Cuda));
@@ -96,16 +96,11 @@ struct Plan<'t> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(request: &Request<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Plan<'t>> {
-        let code = request.code();
-        let opencl = request.document.language() == Language::OpenCl;
+    fn new(source: KernelSource<'t>, site: Site) -> Option<Plan<'t>> {
+        let KernelSource { code, function, .. } = source;
+        let opencl = code.is_opencl();
         let lanes = Lanes::new(code, function)?;
-        let mut field = function.descendant_for_byte_range(place.start, place.end)?;
-        while field.kind() != Kind::FieldExpression {
-            field = field
-                .parent()
-                .filter(|parent| parent.byte_range().len() <= place.len() + 64)?;
-        }
+        let field = source.source_of::<FieldExpression>(site)?.node();
         let of = field.field(Field::Argument)?;
         let base = of.field(Field::Argument)?;
         let array = code.text(base);

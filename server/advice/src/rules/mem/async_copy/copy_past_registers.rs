@@ -1,12 +1,11 @@
 //! Copies into shared memory past the registers: `__pipeline_memcpy_async`, waited for before the barrier.
 
-use std::ops::Range;
-
 use crate::Finding;
-use warplens_facts::facts::{Op, Space};
+use warplens_facts::facts::{Op, Site, Space};
 use warplens_hir::Semantics;
-use warplens_hir::semantics::Declaration;
+use warplens_hir::semantics::{Declaration, KernelSource};
 use warplens_ir::{Function, known_function};
+use warplens_syntax::nodes::AssignmentExpression;
 use warplens_syntax::{AssignOperator, Field, Kind, Language, Node, assigned, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
@@ -29,26 +28,20 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     of_findings(request, RULE, fix)
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    finding: &Finding,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
+    let source = kernel.source(code)?;
+    let function = source.function;
     let own = code.text(function);
     // A file of HIP may have the ending of CUDA's.
     let hip = HIP.iter().any(|word| code.source.contains(word));
     if hip || function.has_error() || PIPELINES.iter().any(|word| own.contains(word)) {
         return None;
     }
-    let places: Vec<Range<usize>> = std::iter::once(place.clone())
-        .chain(finding.related.iter().map(|(site, _)| kernel.place(*site)))
-        .collect();
-    let copies: Vec<Copy> = places
-        .iter()
-        .filter_map(|place| copy(code, function, place))
+    let related = finding.related.iter().map(|(site, _)| *site);
+    let copies: Vec<Copy> = std::iter::once(site)
+        .chain(related)
+        .filter_map(|site| copy(source, site))
         .collect();
     let mut barriers: Vec<Node> = Vec::new();
     let mut edits: Vec<Edit> = Vec::new();
@@ -116,8 +109,9 @@ struct Copy<'t> {
     tile: &'t str,
 }
 
-fn copy<'t>(code: Semantics<'t>, function: Node<'t>, place: &Range<usize>) -> Option<Copy<'t>> {
-    let assignment = code.node_of_kind(Kind::AssignmentExpression, place)?;
+fn copy(source: KernelSource<'_>, site: Site) -> Option<Copy<'_>> {
+    let KernelSource { code, function, .. } = source;
+    let assignment = source.source_of::<AssignmentExpression>(site)?.node();
     let statement = assignment
         .parent()
         .filter(|parent| parent.kind() == Kind::ExpressionStatement)?;

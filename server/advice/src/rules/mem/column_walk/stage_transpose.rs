@@ -8,8 +8,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use warplens_facts::facts::{Op, Pattern, Source, Space};
-use warplens_hir::semantics::{Declaration, children, declared_name};
+use warplens_facts::facts::{Op, Pattern, Site, Source, Space};
+use warplens_hir::semantics::{Declaration, KernelSource, children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_syntax::{
     AssignOperator, BinaryOperator, Field, Kind, Node, assigned, binary, has_word,
@@ -17,7 +17,7 @@ use warplens_syntax::{
 
 use crate::fixes::lanes::{Lanes, Local, is_integer};
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{indent, is_always_evaluated, only_subscript};
+use crate::fixes::source::{element, indent, is_always_evaluated, only_subscript};
 use crate::fixes::ways::{Way, exits, is_own_line, is_plain, is_store, way_to};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::wording::{counted, faster, number, occupancy};
@@ -30,17 +30,12 @@ const WORTH: f64 = 1.02;
 const SIDES: [u64; 3] = [8, 16, 32];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, finding, place| {
-        fix(request, kernel, finding.access?, place)
+    of_findings(request, RULE, |_, kernel, finding, site| {
+        fix(request, kernel, finding.access?, site)
     })
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    index: usize,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, index: usize, site: Site) -> Option<Fix> {
     let code = request.code();
     let access = kernel.facts.accesses.get(index)?;
     let side = square(kernel)?;
@@ -50,8 +45,7 @@ fn fix(
     if access.space != Space::Global || !kernel.facts.accesses.iter().any(|of| rows(&of)) {
         return None;
     }
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let plan = Plan::new(request, function, place, side)?;
+    let plan = Plan::new(kernel.source(code)?, site, side)?;
     let edits = in_order(match access.op {
         Op::Store => plan.store()?,
         Op::Load => plan.load()?,
@@ -141,21 +135,15 @@ struct Plan<'t> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(
-        request: &'t Request<'_>,
-        function: Node<'t>,
-        place: &Range<usize>,
-        side: u64,
-    ) -> Option<Plan<'t>> {
-        let code = request.code();
+    fn new(source: KernelSource<'t>, site: Site, side: u64) -> Option<Plan<'t>> {
+        let KernelSource { code, function, .. } = source;
         let lanes = Lanes::new(code, function)?;
         let body = function.field(Field::Body)?;
-        let element = function.descendant_for_byte_range(place.start, place.end)?;
-        let exact = element.kind() == Kind::SubscriptExpression && element.byte_range() == *place;
+        let element = element(source, site)?;
         let base = element.field(Field::Argument)?;
         let array = code.text(base);
         let index = only_subscript(element)?;
-        if !exact || base.kind() != Kind::Identifier || code.in_a_macro(array) {
+        if base.kind() != Kind::Identifier || code.in_a_macro(array) {
             return None;
         }
         let mut parameters =

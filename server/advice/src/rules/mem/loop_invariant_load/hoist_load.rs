@@ -3,30 +3,31 @@
 //! The rule has seen that nothing in the loop changes the word, and that a barrier is between what wrote it and the
 //! loop. What is left to see: the loop runs at least once, so that nothing is loaded that was not.
 
-use std::ops::Range;
-
 use crate::Cure;
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
 use warplens_hir::semantics::declared_name;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, binary, has_word};
 
 use crate::fixes::proof::{of_findings, prove};
+use crate::fixes::source::element;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::wording::faster;
 
 const RULE: &str = "mem/loop-invariant-load";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, site| {
         // Where a store may reach it, only `restrict` says what the loop means.
-        (finding.cure != Some(Cure::Restrict)).then(|| fix(request, kernel, place.clone()))?
+        (finding.cure != Some(Cure::Restrict)).then(|| fix(request, kernel, site))?
     })
 }
 
-fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let load = element_at(function, place)?;
+    let source = kernel.source(code)?;
+    let function = source.function;
+    let load = element(source, site)?;
     let looped = loop_around(load)?;
     if function.has_error() || !runs(code, looped) || !comes_there(load, looped) {
         return None;
@@ -81,12 +82,6 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: Range<usize>) -> Optio
 
 fn same(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
-}
-
-/// The subscript that a finding is about.
-fn element_at(function: Node<'_>, place: Range<usize>) -> Option<Node<'_>> {
-    let node = function.descendant_for_byte_range(place.start, place.end)?;
-    (node.kind() == Kind::SubscriptExpression && node.byte_range() == place).then_some(node)
 }
 
 /// The name that its subscripts follow.

@@ -3,23 +3,20 @@
 //! The rule has seen that every thread makes them together. What is left to see: that the first one's index is a multiple of
 //! their number whatever the arguments are, that nothing between them changes what they read, and where the array begins.
 
-use std::ops::Range;
-
 use crate::Finding;
-use warplens_facts::facts::Op;
-use warplens_hir::semantics::{bare, children, declared_name};
+use warplens_facts::facts::{Op, Site};
+use warplens_hir::semantics::{KernelSource, bare, children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_ir::{Function, known_function};
 use warplens_syntax::{
-    AssignOperator, BinaryOperator, Field, Kind, Language, Node, assigned, binary, has_word,
-    is_restrict,
+    AssignOperator, BinaryOperator, Field, Kind, Node, assigned, binary, has_word, is_restrict,
 };
 
 use crate::fixes::lanes::Lanes;
 use crate::fixes::polynomial::{self, Polynomial};
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{
-    indent, is_always_evaluated, is_target, new_name, only_subscript, squeezed,
+    element, indent, is_always_evaluated, is_target, new_name, only_subscript, squeezed,
 };
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::wording::faster;
@@ -36,23 +33,17 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     of_findings(request, RULE, fix)
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    finding: &Finding,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site) -> Option<Fix> {
     let code = request.code();
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let mut places = vec![place.clone()];
+    let mut sites = vec![site];
     for (site, _) in &finding.related {
         if site.callee != 0 {
             return None;
         }
-        places.push(kernel.place(*site));
+        sites.push(*site);
     }
     let access = kernel.facts.accesses.get(finding.access?)?;
-    let plan = Plan::new(request, function, &places)?;
+    let plan = Plan::new(kernel.source(code)?, &sites)?;
     let edits = in_order(match access.op {
         Op::Load => plan.loads()?,
         Op::Store => plan.stores()?,
@@ -112,20 +103,16 @@ struct Plan<'t> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(request: &Request<'t>, function: Node<'t>, places: &[Range<usize>]) -> Option<Plan<'t>> {
-        let code = request.code();
+    fn new(source: KernelSource<'t>, sites: &[Site]) -> Option<Plan<'t>> {
+        let KernelSource { code, function, .. } = source;
         let lanes = Lanes::new(code, function)?;
         let mut elements = Vec::new();
         let mut array = None;
-        for place in places {
-            let element = function.descendant_for_byte_range(place.start, place.end)?;
+        for site in sites {
+            let element = element(source, *site)?;
             let base = element.field(Field::Argument)?;
             let same = *array.get_or_insert(code.text(base)) == code.text(base);
-            if element.kind() != Kind::SubscriptExpression
-                || element.byte_range() != *place
-                || base.kind() != Kind::Identifier
-                || !same
-            {
+            if base.kind() != Kind::Identifier || !same {
                 return None;
             }
             elements.push((element, sum_of(code, only_subscript(element)?)?));
@@ -161,7 +148,7 @@ impl<'t> Plan<'t> {
         Some(Plan {
             code,
             function,
-            opencl: request.document.language() == Language::OpenCl,
+            opencl: code.is_opencl(),
             array,
             position,
             declared,

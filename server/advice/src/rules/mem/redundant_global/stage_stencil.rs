@@ -6,21 +6,17 @@
 //! without races stores what another one loads here.
 
 use std::fmt::Write as _;
-use std::ops::Range;
-
-use warplens_facts::facts::{Op, Source, Space};
-use warplens_hir::semantics::{children, declared_name};
+use warplens_facts::facts::{Op, Site, Source, Space};
+use warplens_hir::semantics::{KernelSource, children, declared_name};
 use warplens_hir::{Semantics, function_declarator};
 use warplens_symbolic::Ratio;
 use warplens_syntax::nodes::UnaryExpression;
-use warplens_syntax::{
-    BinaryOperator, Field, Kind, Language, Node, UnaryOperator, binary, has_word,
-};
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, UnaryOperator, binary, has_word};
 
 use crate::fixes::lanes::Lanes;
 use crate::fixes::polynomial::{self as polynomials, Polynomial, added, alone};
 use crate::fixes::proof::{of_findings, prove};
-use crate::fixes::source::{indent, is_always_evaluated, is_target, only_subscript};
+use crate::fixes::source::{element, indent, is_always_evaluated, is_target, only_subscript};
 use crate::fixes::ways::{exits, is_own_line, is_plain, is_store, way_to};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
 use crate::wording::{faster, number, occupancy};
@@ -36,15 +32,14 @@ const THREAD: [&str; 2] = ["#tx", "#ty"];
 const BLOCK: [&str; 2] = ["#bx", "#by"];
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, finding, place| {
-        let mut places = vec![place.clone()];
-        places.extend(finding.related.iter().map(|(site, _)| kernel.place(*site)));
-        // A product's second array has a place of its own.
-        places.iter().find_map(|place| fix(request, kernel, place))
+    of_findings(request, RULE, |_, kernel, finding, site| {
+        // A product's second array has a site of its own.
+        let mut sites = std::iter::once(site).chain(finding.related.iter().map(|(site, _)| *site));
+        sites.find_map(|site| fix(request, kernel, site))
     })
 }
 
-fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, site: Site) -> Option<Fix> {
     let code = request.code();
     let launch = &kernel.facts.launch;
     let known = kernel
@@ -54,8 +49,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, place: &Range<usize>) -> Opti
     if !known || launch.block_source.is_assumption() {
         return None;
     }
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let plan = Plan::new(request, function, place, launch.block)?;
+    let plan = Plan::new(kernel.source(code)?, site, launch.block)?;
     let edits = in_order(plan.edits()?)?;
     let seen = code.launches(&kernel.facts.name);
     if !seen.elsewhere.is_empty() {
@@ -143,21 +137,15 @@ struct Reader<'a, 't> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(
-        request: &Request<'t>,
-        function: Node<'t>,
-        place: &Range<usize>,
-        block: [u64; 3],
-    ) -> Option<Plan<'t>> {
-        let code = request.code();
-        let opencl = request.document.language() == Language::OpenCl;
+    fn new(source: KernelSource<'t>, site: Site, block: [u64; 3]) -> Option<Plan<'t>> {
+        let KernelSource { code, function, .. } = source;
+        let opencl = code.is_opencl();
         let lanes = Lanes::new(code, function)?;
         let body = function.field(Field::Body)?;
-        let asked = function.descendant_for_byte_range(place.start, place.end)?;
+        let asked = element(source, site)?;
         let base = asked.field(Field::Argument)?;
         let array = code.text(base);
-        let is_element = asked.kind() == Kind::SubscriptExpression && asked.byte_range() == *place;
-        if !is_element || base.kind() != Kind::Identifier || block[2] != 1 {
+        if base.kind() != Kind::Identifier || block[2] != 1 {
             return None;
         }
         let parameter = children(function_declarator(function)?.field(Field::Parameters)?)

@@ -5,6 +5,7 @@ use std::ops::Range;
 use warplens_facts::facts::{Access, SharedArray, Space};
 use warplens_hir::Semantics;
 use warplens_hir::semantics::{ElementUse, children, declared_name};
+use warplens_syntax::nodes::ArrayDeclarator;
 use warplens_syntax::{BinaryOperator, Document, Field, Kind, Node, binary};
 
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
@@ -194,7 +195,7 @@ impl<'t> Plan<'t> {
     /// `None` where not every use of the array is known to stay right.
     pub(crate) fn new(
         document: &'t Document,
-        kernel: &Kernel,
+        kernel: &Kernel<'t>,
         array: &SharedArray,
     ) -> Option<Plan<'t>> {
         if array.dynamic
@@ -204,12 +205,8 @@ impl<'t> Plan<'t> {
             return None;
         }
         let code = Semantics::new(document);
-        let function = code.kernel(kernel.start..kernel.end)?;
-        let Range { start, end } = kernel.place(array.site);
-        let declarator = function.descendant_for_byte_range(start, end)?;
-        if declarator.byte_range() != (start..end) || declarator.kind() != Kind::ArrayDeclarator {
-            return None;
-        }
+        let source = kernel.source(code)?;
+        let declarator = source.source_of::<ArrayDeclarator>(array.site)?.node();
         let declaration = declarator
             .parent()
             .filter(|parent| parent.kind() == Kind::Declaration)?;

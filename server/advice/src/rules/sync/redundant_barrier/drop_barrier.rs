@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use crate::Cure;
-use warplens_facts::facts::{OpClass, SourceFacts};
+use warplens_facts::facts::{OpClass, Site, SourceFacts};
 use warplens_hir::Semantics;
+use warplens_hir::semantics::Statement;
 use warplens_syntax::{Field, Kind, Language, Node};
 
 use crate::fixes::proof::{of_findings, one_launch, prove};
@@ -14,28 +15,17 @@ use crate::wording::faster;
 const RULE: &str = "sync/redundant-barrier";
 
 pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
-    of_findings(request, RULE, |_, kernel, finding, place| {
+    of_findings(request, RULE, |_, kernel, finding, site| {
         let cure = finding.cure?;
         (cure == Cure::Nothing || one_launch(request, kernel))
-            .then(|| fix(request, kernel, place, cure == Cure::WithinWarp))?
+            .then(|| fix(request, kernel, site, cure == Cure::WithinWarp))?
     })
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    place: &Range<usize>,
-    within_warps: bool,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, site: Site, within_warps: bool) -> Option<Fix> {
     let document = request.document;
     let code = Semantics::new(document);
-    let function = code.kernel(kernel.start..kernel.end)?;
-    let mut node = function.descendant_for_byte_range(place.start, place.end)?;
-    while node.kind() != Kind::ExpressionStatement {
-        node = node
-            .parent()
-            .filter(|parent| parent.byte_range().len() <= place.len() + 1)?;
-    }
+    let Statement(node) = kernel.source(code)?.source_of(site)?;
     let call = node
         .named_child(0)
         .filter(|call| call.kind() == Kind::CallExpression)?;

@@ -1,10 +1,10 @@
 //! Makes a fence's scope that of who reads.
 
-use std::ops::Range;
-
 use crate::{Cure, Finding};
+use warplens_facts::facts::Site;
 use warplens_hir::Semantics;
-use warplens_syntax::{Field, Kind, has_word};
+use warplens_syntax::has_word;
+use warplens_syntax::nodes::CallExpression;
 
 use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::{Fix, Kernel, Request};
@@ -33,15 +33,10 @@ pub(crate) fn fixes(request: &Request<'_>) -> Vec<Fix> {
     of_findings(request, RULE, fix)
 }
 
-fn fix(
-    request: &Request<'_>,
-    kernel: &Kernel<'_>,
-    finding: &Finding,
-    place: &Range<usize>,
-) -> Option<Fix> {
+fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site) -> Option<Fix> {
     let code = request.code();
-    let call = code.node_of_kind(Kind::CallExpression, place)?;
-    let callee = call.field(Field::Function)?;
+    let call: CallExpression = kernel.source(code)?.source_of(site)?;
+    let callee = call.function()?;
     let name = code.text(callee);
     if !matches!(name, "__threadfence" | "__threadfence_system") || code.in_a_macro(name) {
         return None;
