@@ -162,8 +162,14 @@ impl Host<'_> {
                         return value;
                     }
                 }
+                Value::Generator(_) => {
+                    return self.drawn_from(&place).unwrap_or(Value::Unknown);
+                }
                 Value::Record(record) => {
                     let class = record.class.clone();
+                    if let Some(value) = self.drawn_by(&record, &arguments) {
+                        return value;
+                    }
                     if let Some(value) = self.method(
                         &class,
                         "operator()",
@@ -182,6 +188,11 @@ impl Host<'_> {
             return Value::Unknown;
         }
         if let Some(value) = self.reading_call(&named.name, &arguments) {
+            return value;
+        }
+        if !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.drawing_call(&named.name, &arguments)
+        {
             return value;
         }
         if let Some(value) = self.toolkit_call(&named.name, &arguments, source) {
@@ -303,7 +314,7 @@ impl Host<'_> {
             let value = match (&place, node.kind()) {
                 (Some(place), Kind::FieldExpression | Kind::SubscriptExpression) => {
                     match self.read_number(place) {
-                        Value::Array(_) => Value::Address(place.clone()),
+                        Value::Array(_) | Value::Data(_) => Value::Address(place.clone()),
                         value => value,
                     }
                 }

@@ -15,6 +15,8 @@ mod builds;
 mod calls;
 mod changes;
 mod command_line;
+mod contents;
+mod drawing;
 mod evaluate;
 mod events;
 mod handles;
@@ -24,8 +26,10 @@ mod loops;
 mod members;
 mod memory;
 mod nodes;
+mod numbers;
 mod objects;
 mod parameters;
+mod random;
 mod recording;
 mod running;
 mod state;
@@ -34,6 +38,7 @@ mod toolkit;
 mod unread;
 mod value;
 mod walk;
+mod written;
 
 pub use builds::{Build, builds, may_build};
 pub use events::{
@@ -96,6 +101,8 @@ pub struct LaunchSite {
     pub around: Option<Arc<HostLoop>>,
     /// Bytes of the memory that an argument points to, by position.
     pub extents: Vec<Option<u64>>,
+    /// What that memory holds at each of these launches, by position, where a run knows it.
+    pub contents: Vec<Option<Arc<[u8]>>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
     pub count: Option<u64>,
     /// A run of the program makes it, with these values: how it was started, in words.
@@ -172,6 +179,7 @@ impl LaunchSite {
             memory: Vec::new(),
             around: None,
             extents: Vec::new(),
+            contents: Vec::new(),
             count: None,
             of_run: None,
         }

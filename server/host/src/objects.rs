@@ -324,6 +324,9 @@ impl<'p> Host<'p> {
             }
             _ => {}
         }
+        if let Some(value) = self.generator_object(class, &values, slot) {
+            return value;
+        }
         if !self.index.classes.contains_key(class) {
             return match values.as_slice() {
                 [] => Value::Unknown,

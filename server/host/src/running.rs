@@ -9,9 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::LaunchSite;
+use super::contents;
 use super::events::{self, HostEvent, Side};
 use super::index::{self, Index};
 use super::nodes::{condition_of, parameter_list, parts};
+use super::numbers::{self, Loop};
+use super::random::{Generator, Sequences};
 use super::state::{Device, Host, Options, Running};
 use super::value::{Meaning, Place, Value};
 use warplens_hir::{Item, Source, Unit};
@@ -84,7 +87,14 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             options: Options::default(),
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
+            number_steps: numbers::MOST_STEPS,
+            not_numbers: FxHashSet::default(),
+            sequences: Sequences::default(),
+            generators: Vec::new(),
+            contents: Vec::new(),
+            room: contents::MOST,
         });
+        host.begin_generators();
         host.run_main(main, run);
         let cut = host.is_spent() || host.lost_events;
         let (sites, became) = merged(std::mem::take(&mut host.sites));
@@ -114,6 +124,16 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
         match sites.iter().position(same) {
             Some(at) => {
                 let known = &mut sites[at];
+                // What only some of these launches find in memory.
+                for (known, other) in known.contents.iter_mut().zip(&met.site.contents) {
+                    let same = match (&known, other) {
+                        (Some(known), Some(other)) => Arc::ptr_eq(known, other) || known == other,
+                        _ => false,
+                    };
+                    if !same {
+                        *known = None;
+                    }
+                }
                 known.count = match (known.count, met.site.count) {
                     (Some(a), Some(b)) => Some(a.saturating_add(b)),
                     _ => None,
@@ -202,6 +222,16 @@ impl Host<'_> {
         source: Source,
         body_first: bool,
     ) -> bool {
+        let launches = body.is_some_and(|body| self.may_launch(body, source));
+        let whole = Loop {
+            condition,
+            update,
+            body,
+            body_first,
+        };
+        if !launches && self.on_numbers(whole, source) {
+            return true;
+        }
         let before = Before {
             touched: self.touched_mark(),
             mark: self.mark(),
@@ -210,7 +240,6 @@ impl Host<'_> {
         };
         self.breakables.push(self.breakable(true));
         self.enter(condition_of(condition, body), Side::Loop, false, source);
-        let launches = body.is_some_and(|body| self.may_launch(body, source));
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
         let apart = self
             .running
@@ -257,6 +286,7 @@ impl Host<'_> {
                 mark: self.mark(),
                 sites: self.sites.len(),
                 sites_before: turn.sites,
+                generators: self.generators_now(),
             };
             if !self.turn(body, source) {
                 break Ended::Left;
@@ -279,6 +309,7 @@ impl Host<'_> {
             Ended::Left => false,
             Ended::Past => true,
             Ended::Open(left) => {
+                let drawn = self.generators_now();
                 // Where it may be left before, its condition does not say how many there are.
                 let counted = left.filter(|_| self.exits() == 0);
                 self.rest_of_turns(&before, &turn, counted, u64::from(turns), |host| {
@@ -292,6 +323,9 @@ impl Host<'_> {
                 });
                 if let Some(turns) = left {
                     counter.finish(self, turns);
+                }
+                if let Some(turns) = counted {
+                    self.finish_generators(&turn.generators, &drawn, turns);
                 }
                 true
             }
@@ -370,7 +404,11 @@ impl Host<'_> {
                     || known.bytes.is_some()
                     || matches!(
                         known.value,
-                        Value::Unknown | Value::Linked(_) | Value::Float(..)
+                        Value::Unknown
+                            | Value::Linked(_)
+                            | Value::Float(..)
+                            | Value::Generator(_)
+                            | Value::Data(_)
                     )
             })
     }
@@ -570,6 +608,8 @@ struct Turn {
     mark: usize,
     sites: usize,
     sites_before: usize,
+    /// Where the generators were.
+    generators: Vec<Option<Generator>>,
 }
 
 /// How a loop ended.

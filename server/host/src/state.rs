@@ -9,6 +9,8 @@ use super::changes::is_changed;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Index;
 use super::linked::Linked;
+use super::numbers::DataRef;
+use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -71,6 +73,18 @@ pub(super) struct Running {
     pub(super) may_launch: FxHashMap<(usize, usize), bool>,
     /// Names of functions that lead to a launch, of kernels and of what launches.
     pub(super) leading: FxHashSet<String>,
+    /// Steps that loops may still take which are executed on numbers.
+    pub(super) number_steps: u64,
+    /// Loops, by their text and the first byte of their bodies, that cannot be.
+    pub(super) not_numbers: FxHashSet<(usize, usize)>,
+    /// The random numbers that were drawn last.
+    pub(super) sequences: Sequences,
+    /// Variables that are generators; the first are the C library's.
+    pub(super) generators: Vec<usize>,
+    /// Contents that launches found, with the memory that held them.
+    pub(super) contents: Vec<(DataRef, Arc<[u8]>)>,
+    /// Bytes of these that may still be kept.
+    pub(super) room: usize,
 }
 
 /// Where `getopt` is.
@@ -192,6 +206,8 @@ pub(super) struct Host<'p> {
     pub(super) pageable: FxHashMap<(usize, String), bool>,
     /// The run that is followed; `None` where the text is walked for every run.
     pub(super) running: Option<Running>,
+    /// By a kernel and the position of a parameter: whether it may write to the memory that it is given.
+    pub(super) writes: FxHashMap<(String, usize), bool>,
 }
 
 impl<'p> Host<'p> {
@@ -242,6 +258,7 @@ impl<'p> Host<'p> {
             pageable: FxHashMap::default(),
             headers: None,
             running: None,
+            writes: FxHashMap::default(),
         }
     }
 
