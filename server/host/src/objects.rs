@@ -379,7 +379,12 @@ impl<'p> Host<'p> {
             .collect();
         self.slots[slot].value = fields;
         let Some(at) = self.best(&constructors, &arguments, source) else {
-            return Value::Unknown;
+            // A member that the list of its class's constructor gives its values.
+            return if arguments.is_empty() && self.running.is_some() {
+                self.read(&place)
+            } else {
+                Value::Unknown
+            };
         };
         let named = Named {
             name: class.to_owned(),

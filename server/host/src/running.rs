@@ -28,6 +28,8 @@ const LOOP_WITH_LAUNCHES: u32 = 4;
 const LOOP: u32 = 100;
 /// The same for a call of a function that launches nothing.
 const CALL: u32 = 16;
+/// The same for a call within such a call.
+const CALL_WITHIN: u32 = 3;
 /// Nodes of a loop in such a function.
 const LOOP_OF_CALL: u32 = 1_000;
 /// Turns, and nodes where their number is not known, of a loop that is walked turn by turn whatever it does.
@@ -555,7 +557,10 @@ impl Host<'_> {
             return walk(self);
         }
         let touched = self.touched_mark();
-        let share = (self.work_left() / CALL).max(LITTLE_WORK);
+        // A call within such a call shares what that one got.
+        let apart = self.running.as_ref().map_or(0, |running| running.apart);
+        let part = if apart > 0 { CALL_WITHIN } else { CALL };
+        let share = (self.work_left() / part).max(LITTLE_WORK);
         let whole = self.set_limit(share);
         self.step_apart(1);
         let value = walk(self);

@@ -35,6 +35,8 @@ pub(super) struct Compiler<'h, 'p> {
     counter: Option<Register>,
     /// It changes integers that the walk would not know.
     useful: bool,
+    /// Pointers to structures whose fields are variables as long as the loop does not move them.
+    fixed: Vec<Place>,
 }
 
 /// Steps that leave a loop or its iteration, to be told where to.
@@ -75,12 +77,17 @@ impl<'h, 'p> Compiler<'h, 'p> {
             depth: 0,
             counter: None,
             useful: false,
+            fixed: Vec::new(),
         }
     }
 
     /// The whole loop; `None` where it is not one of numbers, or computes nothing that the walk would not know.
     pub(super) fn whole(mut self, turns: Loop) -> Option<Compiled> {
         self.turns(turns, true)?;
+        let mut written = self.outers.variables.iter().filter(|one| one.written);
+        if written.any(|one| self.fixed.contains(&one.place)) {
+            return None;
+        }
         self.useful.then_some(Compiled {
             code: self.code,
             outers: self.outers,
@@ -222,13 +229,20 @@ impl<'h, 'p> Compiler<'h, 'p> {
                 let mut place = if object.kind() == Kind::This {
                     self.host.frames.last()?.this.clone()?
                 } else {
-                    if node
+                    let object = self.outer_place(object)?;
+                    let arrow = node
                         .field(Field::Operator)
-                        .is_some_and(|operator| text(operator, self.source) == "->")
-                    {
-                        return None;
+                        .is_some_and(|operator| text(operator, self.source) == "->");
+                    match (arrow, self.host.read(&object)) {
+                        (false, _) => object,
+                        (true, Value::Address(to))
+                            if matches!(self.host.read(&to), Value::Record(_)) =>
+                        {
+                            self.fixed.push(object);
+                            to
+                        }
+                        _ => return None,
                     }
-                    self.outer_place(object)?
                 };
                 place.path.push(crate::value::Step::Field(name));
                 Some(place)
