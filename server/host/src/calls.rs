@@ -418,6 +418,8 @@ impl Host<'_> {
         source: Source,
     ) -> Option<Value> {
         let class = self.frames.last().and_then(|frame| frame.class.clone());
+        let bases = class.as_ref().map(|class| self.with_bases(class));
+        let bases = bases.unwrap_or_default();
         let own: Vec<usize> = self
             .index
             .by_name
@@ -432,7 +434,7 @@ impl Host<'_> {
                                 None => true,
                                 // A namespace that a definition names, or the class it is called in.
                                 Some(of) => {
-                                    Some(of) == class.as_ref()
+                                    bases.contains(of)
                                         || named.scope.as_ref() == Some(of)
                                         || !self.index.classes.contains_key(of)
                                 }
@@ -462,7 +464,7 @@ impl Host<'_> {
             let callee_class = function.class.clone();
             let this = callee_class
                 .as_ref()
-                .filter(|of| Some(*of) == class.as_ref())
+                .filter(|of| bases.contains(of))
                 .and_then(|_| self.frames.last().and_then(|frame| frame.this.clone()));
             return Some(self.invoke(
                 definition,

@@ -190,7 +190,7 @@ impl<'p> Host<'p> {
     }
 
     /// A class and those that it is derived from, the nearest first.
-    fn with_bases(&self, class: &str) -> Vec<String> {
+    pub(super) fn with_bases(&self, class: &str) -> Vec<String> {
         let mut all = vec![class.to_owned()];
         let mut at = 0;
         while let Some(class) = all.get(at).filter(|_| all.len() < MOST_BASES) {

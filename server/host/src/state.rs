@@ -451,6 +451,11 @@ impl<'p> Host<'p> {
         self.touched.len()
     }
 
+    /// The variables written since then, in order.
+    pub(super) fn touched_since(&self, since: usize) -> impl Iterator<Item = usize> + '_ {
+        self.touched[since..].iter().copied()
+    }
+
     pub(super) fn forget_touched(&mut self, since: usize) {
         let slots: FxHashSet<usize> = self.touched[since..].iter().copied().collect();
         for slot in slots {

@@ -87,6 +87,39 @@ fn what_loops_count_is_known() {
 }
 
 #[test]
+fn what_pointers_lead_to_is_counted_too() {
+    let counted = |body: &str| {
+        n(
+            "struct Box { int count; double step; };
+             void fill(int *all, Box *box, int *n) {
+               for (double x = 0; x < 1; x += box->step) { all[*n] = *n; *n += 1; box->count += 2; }
+             }",
+            &format!(
+                "int all[100]; Box box = {{0, 0.125}}; int n = 0; fill(all, &box, &n); {body} {LAUNCH}"
+            ),
+        )
+    };
+    assert_eq!(counted(""), Some(8));
+    assert_eq!(counted("n = box.count;"), Some(16));
+    assert_eq!(counted("n = all[7];"), Some(7));
+}
+
+#[test]
+fn classes_give_their_bases_what_these_are_made_of() {
+    let text = "__global__ void k(int *data, int n) {}
+        struct Sizes { int rows_, columns_; Sizes(int rows, int columns) : rows_(rows), columns_(columns) {}
+          int rows() const { return rows_; } };
+        class Base { Sizes sizes_; public: Base(int rows, int columns) : sizes_(rows, columns) {}
+          Sizes sizes() const { return sizes_; } };
+        class Derived : public Base { public: Derived(int rows, int columns) : Base(rows, columns) {}
+          void go() { Sizes s = sizes(); k<<<s.rows() / 8, 8>>>(nullptr, s.columns_); } };
+        int main() { Derived d(64, 7); d.go(); return 0; }";
+    let sites = ran(text, &[]).sites;
+    assert_eq!(sites[0].grid, Some([8, 1, 1]));
+    assert_eq!(sites[0].arguments[1], Some(7));
+}
+
+#[test]
 fn what_loops_fill_reaches_the_kernel() {
     let filled = |fill: &str| {
         data(
@@ -202,6 +235,18 @@ fn what_generators_draw_follows_their_seed() {
     );
     // Under a condition on what is not known, how many were drawn is not known.
     assert_eq!(drawn("if (time(0) > 3) rand(); int n = rand();"), None);
+}
+
+#[test]
+fn launches_in_loops_of_powers_are_all_made() {
+    let body = "for (int n = 6; n <= 48; n *= 2) { int *d; cudaMalloc(&d, n * 4);
+                  for (int i = 0; i < 100000; i++) { float x = i; check(x); } k<<<n, 32>>>(d, n); }";
+    let sites = launches(
+        "float sum; void check(float x) { for (int i = 0; i < 9; i++) sum += x; }",
+        body,
+    );
+    let n: Vec<Option<i64>> = sites.iter().map(|site| site.arguments[1]).collect();
+    assert_eq!(n, [6, 12, 24, 48].map(Some));
 }
 
 #[test]

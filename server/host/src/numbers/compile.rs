@@ -251,6 +251,21 @@ impl<'h, 'p> Compiler<'h, 'p> {
         }
     }
 
+    /// The variable that a pointer from outside of the loop leads to.
+    pub(super) fn behind_pointer(&mut self, pointer: Node) -> Option<Place> {
+        let pointer = self.outer_place(pointer)?;
+        let Value::Address(to) = self.host.read(&pointer) else {
+            return None;
+        };
+        let slot = self.host.slots.get(to.slot)?;
+        let variable = Number::of(&slot.ty).is_some() || matches!(slot.ty, Type::Pointer(..));
+        if !variable || !to.path.is_empty() {
+            return None;
+        }
+        self.fixed.push(pointer);
+        Some(to)
+    }
+
     /// A variable from outside of the loop is written.
     pub(super) fn written(&mut self, outer: usize) {
         let variable = &mut self.outers.variables[outer];

@@ -127,7 +127,11 @@ impl Compiler<'_, '_> {
                 if PointerExpression::cast(node)?.op() != Some(PointerOperator::Dereference) {
                     return None;
                 }
-                let (base, element) = self.array(field(Field::Argument)?)?;
+                let argument = field(Field::Argument)?;
+                if let Some(place) = self.behind_pointer(argument) {
+                    return self.outers.kept(self.host, &mut self.code, &place);
+                }
+                let (base, element) = self.array(argument)?;
                 Some(Kept::Memory(base, element))
             }
             Kind::FieldExpression => {
