@@ -181,10 +181,38 @@ fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Opt
         arguments: arguments
             .map(|word| word.trim_end_matches(';').to_owned())
             .collect(),
-        environment: Vec::new(),
+        environment: set_before(&words[..at]),
         line: line + 1,
     })
 }
+
+/// The variables that the words before a program set: `NAME=value ./main`, and what a launcher of MPI tells its processes.
+fn set_before(words: &[String]) -> Vec<(String, String)> {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let set = words.iter().filter_map(|word| {
+        let (name, value) = word.split_once('=')?;
+        is_name(name).then(|| (name.to_owned(), value.to_owned()))
+    });
+    let mut set: Vec<_> = set.collect();
+    let launcher = |word: &String| {
+        let name = word.rsplit('/').next();
+        matches!(name, Some("mpirun" | "mpiexec" | "srun"))
+    };
+    if let Some(at) = words.iter().position(launcher) {
+        let count = words[at..].windows(2).find_map(|pair| {
+            let counts = matches!(pair[0].as_str(), "-n" | "-np" | "--np" | "-c");
+            counts.then(|| pair[1].clone())
+        });
+        set.push((RANKS.to_owned(), count.unwrap_or_default()));
+    }
+    set
+}
+
+/// The variable that says how many processes an MPI program has, as Open MPI sets it.
+const RANKS: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where it calls a
 /// function of make.
@@ -255,6 +283,25 @@ mod tests {
         // What is never ended does not grow without a bound.
         let long = format!("run:\n\t./main {}", "x \\\n".repeat(100_000));
         assert!(in_makefile(&long, ONLY).is_some_and(|found| found.arguments.len() < 100_000));
+    }
+
+    #[test]
+    fn what_is_before_a_program_sets_variables() {
+        let environment = |line: &str| {
+            let found = in_makefile(&format!("run:\n\t{line}\n"), ONLY);
+            found.map(|found| found.environment)
+        };
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(environment("./main 3"), Some(Vec::new()));
+        assert_eq!(
+            environment("N=4 SIZE= ./main"),
+            Some(vec![set("N", "4"), set("SIZE", "")])
+        );
+        assert_eq!(
+            environment("mpirun --bind-to core -np 4 ./main"),
+            Some(vec![set(RANKS, "4")])
+        );
+        assert_eq!(environment("mpiexec ./main"), Some(vec![set(RANKS, "")]));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Host<'_> {
             .collect()
     }
 
-    /// Behind a loop whose last iteration that was walked began and ended with the generators there, and that goes on for so many.
+    /// Behind a loop whose last iteration that was walked began and ended with the generators there, and of which `turns` are left.
     pub(super) fn finish_generators(
         &mut self,
         began: &[Option<Generator>],

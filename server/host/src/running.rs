@@ -536,8 +536,8 @@ impl Host<'_> {
         written.into_iter().filter_map(length).collect()
     }
 
-    /// Behind a loop whose last iteration that was walked made containers grow from these lengths to those, and that goes on for so
-    /// many.
+    /// Behind a loop whose last iteration that was walked made containers grow from these lengths to those, and of which `turns` are
+    /// left.
     fn finish_containers(&mut self, began: &[(usize, i64)], ended: &[(usize, i64)], turns: u64) {
         for (slot, before) in began {
             let after = ended.iter().find(|(of, _)| of == slot);

@@ -128,6 +128,16 @@ impl Host<'_> {
                 self.write_at(&value(0), figure.unwrap_or(Value::Unknown));
                 success
             }
+            // A process that no launcher started is the only one.
+            "MPI_Comm_size" => {
+                self.write_at(&value(1), self.ranks());
+                success
+            }
+            "MPI_Comm_rank" => {
+                self.write_at(&value(1), Value::int(0));
+                success
+            }
+            "MPI_Init" | "MPI_Init_thread" => success,
             "cudaPeekAtLastError"
             | "cudaGetLastError"
             | "hipGetLastError"
@@ -150,6 +160,16 @@ impl Host<'_> {
                 || behind("hip")
                 || behind("cu")
                 || opencl.iter().any(|prefix| name.starts_with(prefix)))
+    }
+
+    /// The number of processes of an MPI program.
+    fn ranks(&self) -> Value {
+        let set = self.running.iter().flat_map(|running| &running.environment);
+        let mut set = set.filter(|(name, _)| name == RANKS);
+        match set.next() {
+            None => Value::int(1),
+            Some((_, count)) => count.parse().map_or(Value::Unknown, Value::int),
+        }
     }
 
     /// A pointer to new memory of that many bytes.
@@ -462,6 +482,9 @@ fn one_of(element: Option<&Type>, filling: Option<&Value>) -> Value {
         (None, None) => Value::Unknown,
     }
 }
+
+/// What Open MPI's launcher tells its processes.
+const RANKS: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// A number of bytes.
 fn extent(bytes: &Value) -> Option<u64> {

@@ -7,13 +7,20 @@ use warplens_hir::{Unit, outline};
 use warplens_host::{LaunchSite, Run, RunEvents, run};
 
 fn ran(text: &str, arguments: &[&str]) -> RunEvents {
+    ran_under(text, arguments, &[])
+}
+
+fn ran_under(text: &str, arguments: &[&str], environment: &[(&str, &str)]) -> RunEvents {
     let parsed = expanded(text);
     let items = outline(&parsed);
     let unit = Unit::new(&parsed, &items, None, false);
     let how = Run {
         name: "main".to_owned(),
         arguments: Some(arguments.iter().map(|word| (*word).to_owned()).collect()),
-        environment: Vec::new(),
+        environment: environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         device: None,
     };
     run(&[(&parsed, &items)], &unit, &how).expect("a program with `main`")
@@ -247,6 +254,18 @@ fn launches_in_loops_of_powers_are_all_made() {
     );
     let n: Vec<Option<i64>> = sites.iter().map(|site| site.arguments[1]).collect();
     assert_eq!(n, [6, 12, 24, 48].map(Some));
+}
+
+#[test]
+fn a_process_that_no_launcher_started_is_the_only_one() {
+    let text = "__global__ void k(int *data, int n) {}
+        int main(int argc, char **argv) { int size, rank; MPI_Init(&argc, &argv);
+          MPI_Comm_size(MPI_COMM_WORLD, &size); MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+          int n = 1024 * (rank + 1) / size; k<<<n / 32, 32>>>(nullptr, n); return 0; }";
+    let n = |environment: &[(&str, &str)]| ran_under(text, &[], environment).sites[0].arguments[1];
+    assert_eq!(n(&[]), Some(1024));
+    assert_eq!(n(&[("OMPI_COMM_WORLD_SIZE", "4")]), Some(256));
+    assert_eq!(n(&[("OMPI_COMM_WORLD_SIZE", "")]), None);
 }
 
 #[test]

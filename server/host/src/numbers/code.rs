@@ -19,7 +19,7 @@ pub(super) enum Step {
     Integer(BinaryOperator, u8, bool, Register, [Register; 2]),
     Real(BinaryOperator, Number, Register, [Register; 2]),
     Convert(Number, Number, Register, Register),
-    /// That many elements of so many bytes behind a pointer.
+    /// That many elements behind a pointer; the bytes of one.
     Element(Register, Register, Register, u32),
     Load(Number, Register, Register),
     Store(Number, Register, Register),
@@ -36,10 +36,10 @@ pub(super) enum Step {
     /// The next number of a generator, as its function gives it.
     Draw(Draw, u32, Register),
     Seed(u32, Register),
-    /// Elements of so many bytes in a container.
+    /// Elements in a container; the bytes of one.
     Length(Register, u32, u32),
     Push(u32, Number, Register),
-    /// A container has that many elements of so many bytes.
+    /// A container has that many elements; the bytes of one.
     Resize(u32, Register, u32),
 }
 
