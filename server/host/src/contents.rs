@@ -3,7 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::numbers::{Data, DataRef, LARGEST, Number, listed};
+use super::data::{Data, DataRef, LARGEST};
+use super::kinds::Number;
+use super::numbers::listed;
 use super::state::Host;
 use super::value::{Place, Step, Value};
 use warplens_ir::Type;

@@ -1,7 +1,8 @@
 //! Random numbers in a run: the C library's functions, the C++ library's generators and distributions.
 
 use super::arguments::Argument;
-use super::numbers::{Number, value_of};
+use super::kinds::{Number, double};
+use super::numbers::value_of;
 use super::random::{Family, Generator, canonical, uniform_integer};
 use super::state::Host;
 use super::value::Step;
@@ -220,10 +221,7 @@ impl Host<'_> {
                 let number = if bits <= 32 { Number::F32 } else { Number::F64 };
                 unit.map(|unit| {
                     let value = unit * (high - low) + low;
-                    value_of(
-                        super::numbers::double(super::value::rounded(value, bits)),
-                        number,
-                    )
+                    value_of(double(super::value::rounded(value, bits)), number)
                 })
             }
             _ => {

@@ -6,10 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
 use super::changes::is_changed;
+use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Index;
 use super::linked::Linked;
-use super::numbers::DataRef;
 use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};

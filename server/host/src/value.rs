@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_syntax::{BinaryOperator as Op, Expanded};
 
+use super::data::DataRef;
 use super::linked::Linked;
-use super::numbers::DataRef;
 use super::random::Generator;
 use warplens_hir::Lowering;
 use warplens_ir::Type;

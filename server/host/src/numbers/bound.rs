@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::code::place as led_to;
 use super::code::{Cell, Code, MOST_MEMORIES, Memory, Register, pointer};
-use super::data::{Data, DataRef, LARGEST};
 use super::execute::{converted, execute};
-use super::kinds::{Number, double, real};
+use crate::data::{Data, DataRef, LARGEST};
+use crate::kinds::{Number, double, real};
 use crate::random::Generator;
 use crate::state::Host;
 use crate::value::{MOST_ELEMENTS, Place, Step, Value};

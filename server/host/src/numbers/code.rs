@@ -2,11 +2,21 @@
 
 use std::rc::Rc;
 
-use warplens_syntax::BinaryOperator;
+use warplens_syntax::{BinaryOperator, Node};
 
-use super::data::Data;
-use super::kinds::Number;
+use crate::data::Data;
+use crate::kinds::Number;
 use crate::random::Generator;
+
+/// A loop as the source writes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loop<'t> {
+    pub(crate) condition: Option<Node<'t>>,
+    pub(crate) update: Option<Node<'t>>,
+    pub(crate) body: Option<Node<'t>>,
+    /// `do`: the condition is behind the body.
+    pub(crate) body_first: bool,
+}
 
 /// A register, by number.
 pub(super) type Register = u32;

@@ -2,11 +2,10 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::Loop;
 use super::bound::{Compiled, Kept, Operand, Outers, What};
-use super::code::{Cell, Code, Memory, Register, Step, pointer};
-use super::kinds::Number;
+use super::code::{Cell, Code, Loop, Memory, Register, Step, pointer};
 use crate::index::declared_name;
+use crate::kinds::Number;
 use crate::nodes::{parts, text};
 use crate::state::Host;
 use crate::value::{Place, Value};
@@ -607,7 +606,7 @@ impl<'h, 'p> Compiler<'h, 'p> {
             self.outers.slots.push(None);
         }
         self.code.memories.push(Memory {
-            data: Some(std::rc::Rc::new(super::Data::unknown(None, bytes))),
+            data: Some(std::rc::Rc::new(crate::data::Data::unknown(None, bytes))),
             written: false,
         });
         self.outers.slots.push(None);

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use warplens_syntax::BinaryOperator as Op;
 
 use super::code::{Cell, Code, Draw, Function, Memory, Register, Step, place};
-use super::data::LARGEST;
-use super::kinds::{Number, double, real, wrapped};
+use crate::data::LARGEST;
+use crate::kinds::{Number, double, real, wrapped};
 use crate::random::{Family, Generator, Sequences};
 
 /// Iterations of the outermost loop after which it is asked whether the rest is in reach.

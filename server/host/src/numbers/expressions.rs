@@ -9,7 +9,7 @@ use warplens_syntax::{
 use super::bound::{Kept, Operand, What};
 use super::code::{Register, Step, pointer};
 use super::compile::Compiler;
-use super::kinds::Number;
+use crate::kinds::Number;
 use crate::nodes::{parts, text};
 use warplens_ir::Type;
 
@@ -370,7 +370,7 @@ impl Compiler<'_, '_> {
                     return None;
                 };
                 let zero = if number.is_float() {
-                    super::double(-0.0)
+                    crate::kinds::double(-0.0)
                 } else {
                     0
                 };

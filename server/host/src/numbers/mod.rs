@@ -8,35 +8,21 @@ mod bound;
 mod calls;
 mod code;
 mod compile;
-mod data;
 mod execute;
 mod expressions;
-mod kinds;
 
 pub(crate) use bound::{listed, value_of};
-pub(crate) use data::{Data, DataRef, LARGEST};
-pub(crate) use kinds::{Number, double};
+pub(crate) use code::Loop;
 
 use std::sync::Arc;
 
 use warplens_hir::Source;
-use warplens_syntax::Node;
 
 use super::state::Host;
 use compile::Compiler;
 
 /// Steps of all such loops of a run.
 pub(crate) const MOST_STEPS: u64 = 12_000_000;
-
-/// A loop as the source writes it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Loop<'t> {
-    pub(crate) condition: Option<Node<'t>>,
-    pub(crate) update: Option<Node<'t>>,
-    pub(crate) body: Option<Node<'t>>,
-    /// `do`: the condition is behind the body.
-    pub(crate) body_first: bool,
-}
 
 impl Host<'_> {
     /// Executes a loop on numbers; false where it is left to the walk.
