@@ -12,6 +12,8 @@ use warplens_ir::Type;
 
 /// Bytes of contents that the launches of one run keep.
 pub(super) const MOST: usize = 64 << 20;
+/// Bytes of arrays that one run makes, copies and changes.
+pub(super) const MOST_MADE: u64 = 256 << 20;
 
 /// That many equal numbers; `None` where an element is no number.
 pub(super) fn filled(count: usize, element: &Type, filling: &Value) -> Option<Value> {
@@ -33,6 +35,16 @@ pub(super) fn filled(count: usize, element: &Type, filling: &Value) -> Option<Va
 }
 
 impl Host<'_> {
+    /// Another array of that many bytes is made; false where there have been too many.
+    pub(super) fn makes(&mut self, bytes: u64) -> bool {
+        let Some(running) = &mut self.running else {
+            return false;
+        };
+        let left = running.bytes_left.checked_sub(bytes);
+        running.bytes_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
     /// Where a pointer leads in the memory of a variable, in bytes from its beginning.
     fn offset_in(&self, place: &Place) -> Option<usize> {
         let slot = self.slots.get(place.slot)?;
@@ -64,6 +76,13 @@ impl Host<'_> {
             Some(known) => known.size() == element.size(),
             None if element.size() == 0 => false,
             None => {
+                let bytes = data.0.bytes.len() as u64;
+                if !self.makes(bytes) {
+                    return false;
+                }
+                let Value::Data(data) = &self.slots[slot].value else {
+                    return false;
+                };
                 let mut typed = (*data.0).clone();
                 typed.element = Some((**element).clone());
                 self.write(&whole(slot), Value::Data(DataRef::new(typed)));
@@ -90,7 +109,13 @@ impl Host<'_> {
     /// `memcpy`, `cudaMemcpy`: from one pointer's memory to another's.
     pub(super) fn copied_bytes(&mut self, to: &Value, from: &Value, bytes: &Value) {
         let Value::Address(to) = to else { return };
-        let copied = self.copied(to, from, bytes);
+        let held = self.bytes_behind(&Value::Address(whole(to.slot)));
+        let made = self.makes(held.unwrap_or(0));
+        let copied = if made {
+            self.copied(to, from, bytes)
+        } else {
+            None
+        };
         match copied {
             Some(value) => self.write(&whole(to.slot), value),
             None => self.forget(to.slot),
@@ -137,7 +162,12 @@ impl Host<'_> {
     /// `memset` and its like.
     pub(super) fn filled_bytes(&mut self, to: &Value, value: &Value, bytes: &Value) {
         let Value::Address(to) = to else { return };
+        let held = self.bytes_behind(&Value::Address(whole(to.slot)));
+        let made = self.makes(held.unwrap_or(0));
         let filled = (|| {
+            if !made {
+                return None;
+            }
             let slot = self.slots.get(to.slot)?;
             let value = value.as_int()? as u8;
             let count = usize::try_from(bytes.as_int()?).ok()?;

@@ -95,6 +95,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             generators: Vec::new(),
             contents: Vec::new(),
             room: contents::MOST,
+            bytes_left: contents::MOST_MADE,
         });
         host.begin_generators();
         host.run_main(main, run);

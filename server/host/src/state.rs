@@ -85,6 +85,8 @@ pub(super) struct Running {
     pub(super) contents: Vec<(DataRef, Arc<[u8]>)>,
     /// Bytes of these that may still be kept.
     pub(super) room: usize,
+    /// Bytes of arrays that may still be made: what a variable held before is kept until its branch is left.
+    pub(super) bytes_left: u64,
 }
 
 /// Where `getopt` is.

@@ -369,6 +369,7 @@ impl Host<'_> {
         let one = one_of(element.as_ref(), filling);
         let values = match few.filter(|count| *count <= MOST_ELEMENTS) {
             Some(count) => Value::list(vec![one; count]),
+            None if !self.makes(extent(count).unwrap_or(0).saturating_mul(8)) => Value::Unknown,
             None => (few.zip(element))
                 .and_then(|(count, element)| filled(count, &element, &one))
                 .unwrap_or(Value::Unknown),

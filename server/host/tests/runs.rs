@@ -275,6 +275,9 @@ fn loops_without_an_end_are_left() {
         "int n = 1; for (;;) n ^= 1;",
         "int n = 0; for (long i = 0; i < 1L << 60; i++) n ^= 5;",
         "int n = 5; for (int i = 0; i < 10; i++) n /= i;",
+        // Much memory, again and again.
+        "int n = 1; char *p = (char *)malloc(30000000);
+         for (int i = 0; i < 1000000; i++) { memset(p, i, 30000000); usleep(1); for (int j = 0; j < 9; j++) p[j] = j; }",
     ] {
         assert!(
             launches("", &format!("{body} {LAUNCH}")).len() <= 1,

@@ -12,6 +12,9 @@ use crate::state::Host;
 use crate::value::{MOST_ELEMENTS, Place, Step, Value};
 use warplens_ir::Type;
 
+/// Bytes of memory whose copies need not be counted.
+const SMALL: usize = 4096;
+
 /// What an expression is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum What {
@@ -241,6 +244,13 @@ impl Compiled {
         let Some(running) = &mut host.running else {
             return false;
         };
+        let large = |memory: &Memory| {
+            let data = memory.data.as_ref();
+            data.is_some_and(|data| data.bytes.len() > SMALL)
+        };
+        if running.bytes_left == 0 && self.code.memories.iter().any(large) {
+            return false;
+        }
         // One loop may take half of what is left.
         let left = running.number_steps;
         let mut allowed = left / 2;
@@ -270,6 +280,7 @@ impl Compiled {
                 continue;
             };
             let bytes = data.bytes.len() as u64;
+            host.makes(bytes);
             let data = Rc::unwrap_or_clone(data).settled();
             let value = short_list(&data).unwrap_or_else(|| Value::Data(DataRef::new(data)));
             let place = Place {
