@@ -3,12 +3,15 @@
 //! In: such a file's text, which program is meant. Out: its arguments and the line. What holds: the text is read, nothing is executed; a
 //! line that only a shell can work out (substitutions, loops) says nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::split_command;
 
 /// Lines of one file that are read.
 const MOST_LINES: usize = 20_000;
+/// Bytes of one line with those that continue it.
+const LONGEST: usize = 16_384;
 /// Variables within variables.
 const DEEPEST: usize = 8;
 
@@ -49,8 +52,9 @@ impl Program<'_> {
 
 /// The first command of the target `run`, else `test`, that starts the program.
 pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
+    let lines = continued(text);
     let mut variables: BTreeMap<&str, &str> = BTreeMap::new();
-    for line in text.lines().take(MOST_LINES) {
+    for (_, line) in &lines {
         if line.starts_with('\t') {
             continue;
         }
@@ -65,13 +69,13 @@ pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
     }
     ["run", "test"].into_iter().find_map(|target| {
         let mut inside = false;
-        for (at, line) in text.lines().take(MOST_LINES).enumerate() {
+        for (at, line) in &lines {
             if let Some(command) = line.strip_prefix('\t') {
                 let command = command.trim_start_matches(['@', '-', '+', ' ']);
                 if inside
                     && let Some(command) = expanded(command, &variables, 0)
                     && let Some(found) =
-                        started(&command, at, |word| program.only || program.is(word))
+                        started(&command, *at, |word| program.only || program.is(word))
                 {
                     return Some(found);
                 }
@@ -82,6 +86,30 @@ pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
         }
         None
     })
+}
+
+/// The lines of a Makefile, those that end with `\` with what follows them, each with its number from 0.
+fn continued(text: &str) -> Vec<(usize, Cow<'_, str>)> {
+    let mut all: Vec<(usize, Cow<str>)> = Vec::new();
+    let mut open = false;
+    for (at, line) in text.lines().take(MOST_LINES).enumerate() {
+        let (whole, goes_on) = match line.trim_end().strip_suffix('\\') {
+            Some(before) => (before, true),
+            None => (line, false),
+        };
+        match all.last_mut() {
+            Some((_, first)) if open => {
+                let first = first.to_mut();
+                if first.len() < LONGEST {
+                    first.push(' ');
+                    first.push_str(whole.trim_start());
+                }
+            }
+            _ => all.push((at, Cow::Borrowed(whole))),
+        }
+        open = goes_on;
+    }
+    all
 }
 
 /// The first `add_test` that starts the program.
@@ -127,7 +155,8 @@ pub fn in_script(text: &str, program: Program) -> Option<RunLine> {
     let mut commands =
         lines.map(|(at, line)| (at, line.trim().trim_start_matches(['$', '>', ' '])));
     commands.find_map(|(at, command)| {
-        let starts = command.starts_with("./");
+        // `[options]`, `<file>`: how it can be started, not how it is.
+        let starts = command.starts_with("./") && !command.contains(['[', '<']);
         starts.then(|| started(command, at, |word| program.is(word)))?
     })
 }
@@ -152,10 +181,38 @@ fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Opt
         arguments: arguments
             .map(|word| word.trim_end_matches(';').to_owned())
             .collect(),
-        environment: Vec::new(),
+        environment: set_before(&words[..at]),
         line: line + 1,
     })
 }
+
+/// The variables that the words before a program set: `NAME=value ./main`, and what a launcher of MPI tells its processes.
+fn set_before(words: &[String]) -> Vec<(String, String)> {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let set = words.iter().filter_map(|word| {
+        let (name, value) = word.split_once('=')?;
+        is_name(name).then(|| (name.to_owned(), value.to_owned()))
+    });
+    let mut set: Vec<_> = set.collect();
+    let launcher = |word: &String| {
+        let name = word.rsplit('/').next();
+        matches!(name, Some("mpirun" | "mpiexec" | "srun"))
+    };
+    if let Some(at) = words.iter().position(launcher) {
+        let count = words[at..].windows(2).find_map(|pair| {
+            let counts = matches!(pair[0].as_str(), "-n" | "-np" | "--np" | "-c");
+            counts.then(|| pair[1].clone())
+        });
+        set.push((RANKS.to_owned(), count.unwrap_or_default()));
+    }
+    set
+}
+
+/// The variable that says how many processes an MPI program has, as Open MPI sets it.
+const RANKS: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where it calls a
 /// function of make.
@@ -219,6 +276,35 @@ mod tests {
     }
 
     #[test]
+    fn a_command_over_several_lines_is_one() {
+        let text = "SIZES = 64 \\\n  128\nrun:\n\t./main \\\n      -f data.txt \\\n  $(SIZES)\n\t./main 3\n";
+        let found = arguments(in_makefile(text, ONLY));
+        assert_eq!(found, Some((words(&["-f", "data.txt", "64", "128"]), 4)));
+        // What is never ended does not grow without a bound.
+        let long = format!("run:\n\t./main {}", "x \\\n".repeat(100_000));
+        assert!(in_makefile(&long, ONLY).is_some_and(|found| found.arguments.len() < 100_000));
+    }
+
+    #[test]
+    fn what_is_before_a_program_sets_variables() {
+        let environment = |line: &str| {
+            let found = in_makefile(&format!("run:\n\t{line}\n"), ONLY);
+            found.map(|found| found.environment)
+        };
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(environment("./main 3"), Some(Vec::new()));
+        assert_eq!(
+            environment("N=4 SIZE= ./main"),
+            Some(vec![set("N", "4"), set("SIZE", "")])
+        );
+        assert_eq!(
+            environment("mpirun --bind-to core -np 4 ./main"),
+            Some(vec![set(RANKS, "4")])
+        );
+        assert_eq!(environment("mpiexec ./main"), Some(vec![set(RANKS, "")]));
+    }
+
+    #[test]
     fn what_only_a_shell_can_work_out_says_nothing() {
         assert_eq!(in_makefile("run:\n\t./main $$HOME\n", ONLY), None);
         assert_eq!(in_makefile("run:\n\t./main $(shell nproc)\n", ONLY), None);
@@ -241,6 +327,9 @@ mod tests {
             Some((words(&["1000", "10"]), 3))
         );
         assert_eq!(in_script("Type ./main 3 to start", ONLY), None);
+        let usage = "./main [options] <file>\n./main -n 5 data\n";
+        let found = arguments(in_script(usage, ONLY));
+        assert_eq!(found, Some((words(&["-n", "5", "data"]), 2)));
         // A script beside the program is another one.
         let scripts = "./configure --prefix=/usr\n./build.sh 8\n./stencil 256\n";
         let found = in_script(scripts, ONLY).map(|found| (found.program, found.arguments));

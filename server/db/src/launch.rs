@@ -40,6 +40,8 @@ pub(crate) struct Given {
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
     array_bytes: Vec<(String, u64)>,
+    /// What the run knows of the arrays' contents.
+    pub(crate) contents: Vec<(String, Arc<[u8]>)>,
     /// The loop of the host program around the launch, and how often a run makes the launch, where that is known.
     pub(crate) around: Option<(Arc<HostLoop>, Option<u64>)>,
 }
@@ -59,7 +61,7 @@ impl Hash for Given {
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
-        (self.block_varies, &self.array_bytes).hash(state);
+        (self.block_varies, &self.array_bytes, &self.contents).hash(state);
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
         }
@@ -213,6 +215,13 @@ impl Given {
             array_bytes: site.map_or_else(Vec::new, |(site, _)| {
                 let vars = kernel.vars.iter().zip(&site.extents);
                 vars.filter_map(|(var, bytes)| Some((var.name.clone(), (*bytes)?)))
+                    .collect()
+            }),
+            contents: site.map_or_else(Vec::new, |(site, _)| {
+                // Floating point decides no subscripts.
+                let vars = kernel.vars.iter().zip(&site.contents);
+                vars.filter(|(var, _)| !var.ty.element().is_none_or(Type::is_float))
+                    .filter_map(|(var, bytes)| Some((var.name.clone(), bytes.clone()?)))
                     .collect()
             }),
             memory: match site {

@@ -21,6 +21,8 @@ pub struct Contents {
     pub parameter: String,
     /// Its elements one behind the other, little-endian.
     pub bytes: Arc<[u8]>,
+    /// The host program fills it so: where it cannot be used nothing is said.
+    pub of_run: bool,
 }
 
 /// Warps that come by, and threads.
@@ -147,6 +149,10 @@ impl Executor<'_> {
 
     /// Says something of the contents of an array.
     fn note(&mut self, name: &str, value: String) {
+        let mut all = self.request.contents.iter();
+        if all.any(|contents| contents.parameter == name && contents.of_run) {
+            return;
+        }
         self.guesses.push(Assumption {
             symbol: Assumed::Contents(name.to_owned()),
             value,

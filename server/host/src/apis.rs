@@ -209,6 +209,7 @@ impl Host<'_> {
         } else {
             Vec::new()
         };
+        let contents = self.contents_of(&config.arguments);
         let members: Vec<Member> = if beside {
             Vec::new()
         } else {
@@ -245,12 +246,14 @@ impl Host<'_> {
                     memory: memory.clone(),
                     around: around.clone(),
                     extents: extents.clone(),
+                    contents: contents.clone(),
                     count,
                     of_run: None,
                 },
                 beside,
             });
         }
+        self.forget_written(kernels, &config.arguments);
     }
 
     pub(super) fn instantiation(

@@ -162,8 +162,14 @@ impl Host<'_> {
                         return value;
                     }
                 }
+                Value::Generator(_) => {
+                    return self.drawn_from(&place).unwrap_or(Value::Unknown);
+                }
                 Value::Record(record) => {
                     let class = record.class.clone();
+                    if let Some(value) = self.drawn_by(&record, &arguments) {
+                        return value;
+                    }
                     if let Some(value) = self.method(
                         &class,
                         "operator()",
@@ -182,6 +188,11 @@ impl Host<'_> {
             return Value::Unknown;
         }
         if let Some(value) = self.reading_call(&named.name, &arguments) {
+            return value;
+        }
+        if !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.drawing_call(&named.name, &arguments)
+        {
             return value;
         }
         if let Some(value) = self.toolkit_call(&named.name, &arguments, source) {
@@ -303,7 +314,7 @@ impl Host<'_> {
             let value = match (&place, node.kind()) {
                 (Some(place), Kind::FieldExpression | Kind::SubscriptExpression) => {
                     match self.read_number(place) {
-                        Value::Array(_) => Value::Address(place.clone()),
+                        Value::Array(_) | Value::Data(_) => Value::Address(place.clone()),
                         value => value,
                     }
                 }
@@ -407,6 +418,8 @@ impl Host<'_> {
         source: Source,
     ) -> Option<Value> {
         let class = self.frames.last().and_then(|frame| frame.class.clone());
+        let bases = class.as_ref().map(|class| self.with_bases(class));
+        let bases = bases.unwrap_or_default();
         let own: Vec<usize> = self
             .index
             .by_name
@@ -421,7 +434,7 @@ impl Host<'_> {
                                 None => true,
                                 // A namespace that a definition names, or the class it is called in.
                                 Some(of) => {
-                                    Some(of) == class.as_ref()
+                                    bases.contains(of)
                                         || named.scope.as_ref() == Some(of)
                                         || !self.index.classes.contains_key(of)
                                 }
@@ -451,7 +464,7 @@ impl Host<'_> {
             let callee_class = function.class.clone();
             let this = callee_class
                 .as_ref()
-                .filter(|of| Some(*of) == class.as_ref())
+                .filter(|of| bases.contains(of))
                 .and_then(|_| self.frames.last().and_then(|frame| frame.this.clone()));
             return Some(self.invoke(
                 definition,

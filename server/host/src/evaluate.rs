@@ -153,7 +153,7 @@ impl Host<'_> {
                     Value::Address(place) => {
                         let value = self.read(&place);
                         match value {
-                            Value::Array(_) => value.at(&Step::Index(Some(0))),
+                            Value::Array(_) | Value::Data(_) => value.at(&Step::Index(Some(0))),
                             value => value,
                         }
                     }
@@ -264,7 +264,7 @@ impl Host<'_> {
                     let value = self.read_number(&place);
                     // A field that is an array is a pointer to it.
                     return match value {
-                        Value::Array(_) => Value::Address(place),
+                        Value::Array(_) | Value::Data(_) => Value::Address(place),
                         value => value,
                     };
                 }
@@ -717,7 +717,13 @@ impl Host<'_> {
                 let index = index.and_then(|index| usize::try_from(index).ok());
                 let (mut place, pointed_at) = match self.place(argument, source) {
                     Some(place) => match self.read(&place) {
-                        Value::Address(pointed) => (pointed, true),
+                        Value::Address(pointed) => {
+                            let ty = self.type_at(&place, &Value::Unknown);
+                            if !self.has_elements(pointed.slot, &ty) {
+                                return None;
+                            }
+                            (pointed, true)
+                        }
                         _ => (place, false),
                     },
                     None => match self.eval(argument, source) {
@@ -741,7 +747,7 @@ impl Host<'_> {
                 if self.running.is_some()
                     && let Some(Step::Index(Some(first))) = place.path.last_mut()
                     && pointed_at
-                    && !matches!(pointed, Value::Array(_) | Value::Record(_))
+                    && !matches!(pointed, Value::Array(_) | Value::Record(_) | Value::Data(_))
                 {
                     // Counted from an element behind the first.
                     *first += index?;
@@ -756,7 +762,7 @@ impl Host<'_> {
                 }
                 match self.eval(field(Field::Argument)?, source) {
                     Value::Address(mut place) => {
-                        if matches!(self.read(&place), Value::Array(_)) {
+                        if matches!(self.read(&place), Value::Array(_) | Value::Data(_)) {
                             place.path.push(Step::Index(Some(0)));
                         }
                         Some(place)

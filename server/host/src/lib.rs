@@ -5,7 +5,8 @@
 //! `objects` the classes, `unread` what is not walked), `apis` the launches, `handles` what
 //! is launched by name, `events` what else is done with the GPU, `loops` and `memory` what is done around a
 //! launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
-//! with.
+//! with. In a run `numbers` executes loops that only compute, `contents` has what memory holds, `random` what
+//! generators draw.
 //! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
 //! bounded: what goes beyond is unknown, never guessed.
 
@@ -15,17 +16,23 @@ mod builds;
 mod calls;
 mod changes;
 mod command_line;
+mod contents;
+mod data;
+mod drawing;
 mod evaluate;
 mod events;
 mod handles;
 mod index;
+mod kinds;
 mod linked;
 mod loops;
 mod members;
 mod memory;
 mod nodes;
+mod numbers;
 mod objects;
 mod parameters;
+mod random;
 mod recording;
 mod running;
 mod state;
@@ -34,6 +41,7 @@ mod toolkit;
 mod unread;
 mod value;
 mod walk;
+mod written;
 
 pub use builds::{Build, builds, may_build};
 pub use events::{
@@ -96,6 +104,8 @@ pub struct LaunchSite {
     pub around: Option<Arc<HostLoop>>,
     /// Bytes of the memory that an argument points to, by position.
     pub extents: Vec<Option<u64>>,
+    /// What that memory holds at each of these launches, by position, where a run knows it.
+    pub contents: Vec<Option<Arc<[u8]>>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
     pub count: Option<u64>,
     /// A run of the program makes it, with these values: how it was started, in words.
@@ -172,6 +182,7 @@ impl LaunchSite {
             memory: Vec::new(),
             around: None,
             extents: Vec::new(),
+            contents: Vec::new(),
             count: None,
             of_run: None,
         }

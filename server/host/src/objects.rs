@@ -190,7 +190,7 @@ impl<'p> Host<'p> {
     }
 
     /// A class and those that it is derived from, the nearest first.
-    fn with_bases(&self, class: &str) -> Vec<String> {
+    pub(super) fn with_bases(&self, class: &str) -> Vec<String> {
         let mut all = vec![class.to_owned()];
         let mut at = 0;
         while let Some(class) = all.get(at).filter(|_| all.len() < MOST_BASES) {
@@ -324,6 +324,9 @@ impl<'p> Host<'p> {
             }
             _ => {}
         }
+        if let Some(value) = self.generator_object(class, &values, slot) {
+            return value;
+        }
         if !self.index.classes.contains_key(class) {
             return match values.as_slice() {
                 [] => Value::Unknown,
@@ -376,7 +379,12 @@ impl<'p> Host<'p> {
             .collect();
         self.slots[slot].value = fields;
         let Some(at) = self.best(&constructors, &arguments, source) else {
-            return Value::Unknown;
+            // A member that the list of its class's constructor gives its values.
+            return if arguments.is_empty() && self.running.is_some() {
+                self.read(&place)
+            } else {
+                Value::Unknown
+            };
         };
         let named = Named {
             name: class.to_owned(),

@@ -9,9 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::LaunchSite;
+use super::contents;
 use super::events::{self, HostEvent, Side};
 use super::index::{self, Index};
 use super::nodes::{condition_of, parameter_list, parts};
+use super::numbers::{self, Loop};
+use super::random::{Generator, Sequences};
 use super::state::{Device, Host, Options, Running};
 use super::value::{Meaning, Place, Value};
 use warplens_hir::{Item, Source, Unit};
@@ -24,7 +27,9 @@ const LOOP_WITH_LAUNCHES: u32 = 4;
 /// The same for a loop in which nothing is launched.
 const LOOP: u32 = 100;
 /// The same for a call of a function that launches nothing.
-const CALL: u32 = 16;
+const CALL: u32 = 32;
+/// The same for a call within such a call.
+const CALL_WITHIN: u32 = 3;
 /// Nodes of a loop in such a function.
 const LOOP_OF_CALL: u32 = 1_000;
 /// Turns, and nodes where their number is not known, of a loop that is walked turn by turn whatever it does.
@@ -84,7 +89,15 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             options: Options::default(),
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
+            number_steps: numbers::MOST_STEPS,
+            not_numbers: FxHashSet::default(),
+            sequences: Sequences::default(),
+            generators: Vec::new(),
+            contents: Vec::new(),
+            room: contents::MOST,
+            bytes_left: contents::MOST_MADE,
         });
+        host.begin_generators();
         host.run_main(main, run);
         let cut = host.is_spent() || host.lost_events;
         let (sites, became) = merged(std::mem::take(&mut host.sites));
@@ -114,6 +127,16 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
         match sites.iter().position(same) {
             Some(at) => {
                 let known = &mut sites[at];
+                // What only some of these launches find in memory.
+                for (known, other) in known.contents.iter_mut().zip(&met.site.contents) {
+                    let same = match (&known, other) {
+                        (Some(known), Some(other)) => Arc::ptr_eq(known, other) || known == other,
+                        _ => false,
+                    };
+                    if !same {
+                        *known = None;
+                    }
+                }
                 known.count = match (known.count, met.site.count) {
                     (Some(a), Some(b)) => Some(a.saturating_add(b)),
                     _ => None,
@@ -202,6 +225,16 @@ impl Host<'_> {
         source: Source,
         body_first: bool,
     ) -> bool {
+        let launches = body.is_some_and(|body| self.may_launch(body, source));
+        let whole = Loop {
+            condition,
+            update,
+            body,
+            body_first,
+        };
+        if !launches && self.on_numbers(whole, source) {
+            return true;
+        }
         let before = Before {
             touched: self.touched_mark(),
             mark: self.mark(),
@@ -210,7 +243,6 @@ impl Host<'_> {
         };
         self.breakables.push(self.breakable(true));
         self.enter(condition_of(condition, body), Side::Loop, false, source);
-        let launches = body.is_some_and(|body| self.may_launch(body, source));
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
         let apart = self
             .running
@@ -221,6 +253,10 @@ impl Host<'_> {
         } else {
             (before.work / part).max(LITTLE_WORK)
         };
+        let grows = body.is_some_and(|body| {
+            let text = super::nodes::text(body, source);
+            text.contains("push_back") || text.contains("emplace_back")
+        });
         let mut counter = Counter::default();
         let mut turn = Turn::default();
         let mut turns = 0u32;
@@ -257,6 +293,8 @@ impl Host<'_> {
                 mark: self.mark(),
                 sites: self.sites.len(),
                 sites_before: turn.sites,
+                generators: self.generators_now(),
+                lengths: self.lengths(before.touched, grows),
             };
             if !self.turn(body, source) {
                 break Ended::Left;
@@ -279,6 +317,8 @@ impl Host<'_> {
             Ended::Left => false,
             Ended::Past => true,
             Ended::Open(left) => {
+                let drawn = self.generators_now();
+                let lengths = self.lengths(before.touched, grows);
                 // Where it may be left before, its condition does not say how many there are.
                 let counted = left.filter(|_| self.exits() == 0);
                 self.rest_of_turns(&before, &turn, counted, u64::from(turns), |host| {
@@ -292,6 +332,10 @@ impl Host<'_> {
                 });
                 if let Some(turns) = left {
                     counter.finish(self, turns);
+                }
+                if let Some(turns) = counted {
+                    self.finish_containers(&turn.lengths, &lengths, turns);
+                    self.finish_generators(&turn.generators, &drawn, turns);
                 }
                 true
             }
@@ -370,7 +414,11 @@ impl Host<'_> {
                     || known.bytes.is_some()
                     || matches!(
                         known.value,
-                        Value::Unknown | Value::Linked(_) | Value::Float(..)
+                        Value::Unknown
+                            | Value::Linked(_)
+                            | Value::Float(..)
+                            | Value::Generator(_)
+                            | Value::Data(_)
                     )
             })
     }
@@ -471,6 +519,46 @@ impl Host<'_> {
         self.left(began, goes_on)
     }
 
+    /// The containers that were written since then, with their numbers of elements.
+    fn lengths(&self, touched: usize, grows: bool) -> Vec<(usize, i64)> {
+        if !grows {
+            return Vec::new();
+        }
+        let written: FxHashSet<usize> = self.touched_since(touched).collect();
+        let length = |slot: usize| {
+            let container = matches!(self.slots[slot].ty, Type::Array(_, None));
+            let place = Place {
+                slot,
+                path: Vec::new(),
+            };
+            let length = self.length_of(&place).filter(|_| container)?;
+            Some((slot, length.as_int()?))
+        };
+        written.into_iter().filter_map(length).collect()
+    }
+
+    /// Behind a loop whose last iteration that was walked made containers grow from these lengths to those, and of which `turns` are
+    /// left.
+    fn finish_containers(&mut self, began: &[(usize, i64)], ended: &[(usize, i64)], turns: u64) {
+        for (slot, before) in began {
+            let after = ended.iter().find(|(of, _)| of == slot);
+            let (Some((_, after)), Type::Array(element, _)) = (after, &self.slots[*slot].ty) else {
+                continue;
+            };
+            let size = element.size();
+            let length = (|| {
+                let more = (after - before).checked_mul(i64::try_from(turns).ok()?)?;
+                u64::try_from(after.checked_add(more)?)
+                    .ok()?
+                    .checked_mul(size)
+            })();
+            if after > before && size > 0 {
+                self.forget(*slot);
+                self.slots[*slot].bytes = length;
+            }
+        }
+    }
+
     /// `continue`: the loop's turn ends here.
     pub(super) fn continued(&mut self) {
         let Some(at) = self.breakables.iter().rposition(|around| around.is_loop) else {
@@ -517,7 +605,10 @@ impl Host<'_> {
             return walk(self);
         }
         let touched = self.touched_mark();
-        let share = (self.work_left() / CALL).max(LITTLE_WORK);
+        // A call within such a call shares what that one got.
+        let apart = self.running.as_ref().map_or(0, |running| running.apart);
+        let part = if apart > 0 { CALL_WITHIN } else { CALL };
+        let share = (self.work_left() / part).max(LITTLE_WORK);
         let whole = self.set_limit(share);
         self.step_apart(1);
         let value = walk(self);
@@ -570,6 +661,10 @@ struct Turn {
     mark: usize,
     sites: usize,
     sites_before: usize,
+    /// Where the generators were.
+    generators: Vec<Option<Generator>>,
+    /// The containers that the loop made grow, with their numbers of elements.
+    lengths: Vec<(usize, i64)>,
 }
 
 /// How a loop ended.
@@ -589,6 +684,8 @@ struct Counter {
     before: Option<i64>,
     now: Option<i64>,
     step: Option<i64>,
+    /// What each turn multiplies it by; 0 where that differs.
+    factor: Option<i64>,
 }
 
 impl Counter {
@@ -609,6 +706,15 @@ impl Counter {
             Value::Int(value, ..) => Some(value),
             _ => None,
         };
+        let factor = (|| {
+            let (now, before) = (self.now?, self.before?);
+            (before != 0 && now % before == 0).then(|| now / before)
+        })();
+        self.factor = match (self.before, self.factor, factor) {
+            (None, known, _) => known,
+            (_, Some(known), factor) if factor != Some(known) => Some(0),
+            (_, known, factor) => known.or(factor).or(Some(0)),
+        };
         let step = (|| self.now?.checked_sub(self.before?))();
         self.step = match (self.step, step) {
             (Some(known), Some(step)) if known != step => Some(0),
@@ -623,6 +729,14 @@ impl Counter {
         let bound = host.eval(condition.field(Field::Right)?, source).as_int()?;
         let (now, step) = (i128::from(self.now?), i128::from(self.step?));
         let bound = i128::from(bound);
+        if let (0, Some(factor @ 2..)) = (step, self.factor) {
+            return multiplied(
+                now,
+                bound,
+                i128::from(factor),
+                warplens_syntax::binary(condition)?,
+            );
+        }
         let (distance, step) = match warplens_syntax::binary(condition)? {
             Op::Less | Op::NotEqual if step > 0 => (bound - now, step),
             Op::LessEqual if step > 0 => (bound - now + 1, step),
@@ -638,12 +752,41 @@ impl Counter {
     fn finish(&self, host: &mut Host, turns: u64) {
         let value = (|| {
             let turns = i64::try_from(turns).ok()?;
+            if let (Some(0), Some(factor @ 2..)) = (self.step, self.factor) {
+                let power = factor.checked_pow(u32::try_from(turns).ok()?)?;
+                return self.now?.checked_mul(power);
+            }
             self.now?.checked_add(self.step?.checked_mul(turns)?)
         })();
         if let (Some(place), Some(value)) = (&self.place, value) {
             host.write(place, Value::Int(value, 64, true));
         }
     }
+}
+
+/// Turns of a counter that each of them multiplies, until it is past its bound.
+fn multiplied(
+    now: i128,
+    bound: i128,
+    factor: i128,
+    compares: warplens_syntax::BinaryOperator,
+) -> Option<u64> {
+    use warplens_syntax::BinaryOperator as Op;
+    if now < 1 {
+        return None;
+    }
+    let goes_on = |value: i128| match compares {
+        Op::Less => Some(value < bound),
+        Op::LessEqual => Some(value <= bound),
+        _ => None,
+    };
+    let (mut value, mut turns) = (now, 0);
+    // A bound of 64 bits is passed before that.
+    while turns < 64 && goes_on(value)? {
+        value = value.checked_mul(factor)?;
+        turns += 1;
+    }
+    Some(turns)
 }
 
 fn unwrapped(condition: Node) -> Node {

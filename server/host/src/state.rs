@@ -6,9 +6,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
 use super::changes::is_changed;
+use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Index;
 use super::linked::Linked;
+use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -71,6 +73,20 @@ pub(super) struct Running {
     pub(super) may_launch: FxHashMap<(usize, usize), bool>,
     /// Names of functions that lead to a launch, of kernels and of what launches.
     pub(super) leading: FxHashSet<String>,
+    /// Steps that loops may still take which are executed on numbers.
+    pub(super) number_steps: u64,
+    /// Loops, by their text and the first byte of their bodies, that cannot be.
+    pub(super) not_numbers: FxHashSet<(usize, usize)>,
+    /// The random numbers that were drawn last.
+    pub(super) sequences: Sequences,
+    /// Variables that are generators; the first are the C library's.
+    pub(super) generators: Vec<usize>,
+    /// Contents that launches found, with the memory that held them.
+    pub(super) contents: Vec<(DataRef, Arc<[u8]>)>,
+    /// Bytes of these that may still be kept.
+    pub(super) room: usize,
+    /// Bytes of arrays that may still be made: what a variable held before is kept until its branch is left.
+    pub(super) bytes_left: u64,
 }
 
 /// Where `getopt` is.
@@ -192,6 +208,8 @@ pub(super) struct Host<'p> {
     pub(super) pageable: FxHashMap<(usize, String), bool>,
     /// The run that is followed; `None` where the text is walked for every run.
     pub(super) running: Option<Running>,
+    /// By a kernel and the position of a parameter: whether it may write to the memory that it is given.
+    pub(super) writes: FxHashMap<(String, usize), bool>,
 }
 
 impl<'p> Host<'p> {
@@ -242,6 +260,7 @@ impl<'p> Host<'p> {
             pageable: FxHashMap::default(),
             headers: None,
             running: None,
+            writes: FxHashMap::default(),
         }
     }
 
@@ -432,6 +451,11 @@ impl<'p> Host<'p> {
 
     pub(super) fn touched_mark(&self) -> usize {
         self.touched.len()
+    }
+
+    /// The variables written since then, in order.
+    pub(super) fn touched_since(&self, since: usize) -> impl Iterator<Item = usize> + '_ {
+        self.touched[since..].iter().copied()
     }
 
     pub(super) fn forget_touched(&mut self, since: usize) {

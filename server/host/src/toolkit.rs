@@ -5,7 +5,9 @@ use std::rc::Rc;
 use warplens_syntax::BinaryOperator as Op;
 
 use super::arguments::Argument;
+use super::contents::filled;
 use super::events::MemoryKind;
+use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
 use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
@@ -32,7 +34,9 @@ impl Host<'_> {
             "malloc" => self.memory_of(&value(0), MemoryKind::Pageable),
             "calloc" => {
                 let bytes = binary(Op::Multiply, &value(0), &value(1));
-                self.memory_of(&bytes, MemoryKind::Pageable)
+                let memory = self.memory_of(&bytes, MemoryKind::Pageable);
+                self.filled_bytes(&memory, &Value::int(0), &bytes);
+                memory
             }
             "realloc" | "aligned_alloc" | "_mm_malloc" | "_aligned_malloc" => {
                 let at = usize::from(plain != "_mm_malloc" && plain != "_aligned_malloc");
@@ -85,6 +89,18 @@ impl Host<'_> {
                 self.memory_of(&value(2), MemoryKind::Device)
             }
             "clSVMAlloc" => self.memory_of(&value(2), MemoryKind::Managed),
+            "memcpy" | "memmove" | "cudaMemcpy" | "hipMemcpy" | "cudaMemcpyAsync"
+            | "hipMemcpyAsync" | "cuMemcpyHtoD" | "cuMemcpyDtoH" | "cuMemcpyDtoD"
+            | "hipMemcpyHtoD" | "hipMemcpyDtoH" | "hipMemcpyDtoD" | "cuMemcpyHtoDAsync"
+            | "cuMemcpyDtoHAsync" => {
+                self.copied_bytes(&value(0), &value(1), &value(2));
+                success
+            }
+            "memset" | "cudaMemset" | "hipMemset" | "cudaMemsetAsync" | "hipMemsetAsync"
+            | "cuMemsetD8" => {
+                self.filled_bytes(&value(0), &value(1), &value(2));
+                success
+            }
             "cudaHostRegister" | "hipHostRegister" | "cuMemHostRegister" => {
                 self.is_kept_now(&value(0), MemoryKind::Pinned);
                 success
@@ -112,12 +128,22 @@ impl Host<'_> {
                 self.write_at(&value(0), figure.unwrap_or(Value::Unknown));
                 success
             }
+            // A process that no launcher started is the only one.
+            "MPI_Comm_size" => {
+                self.write_at(&value(1), self.ranks());
+                success
+            }
+            "MPI_Comm_rank" => {
+                self.write_at(&value(1), Value::int(0));
+                success
+            }
+            "MPI_Init" | "MPI_Init_thread" => success,
             "cudaPeekAtLastError"
             | "cudaGetLastError"
             | "hipGetLastError"
             | "hipPeekAtLastError" => success,
             "printf" | "fprintf" | "puts" | "fflush" | "perror" | "free" | "cudaFree"
-            | "hipFree" | "srand" | "srand48" => success,
+            | "hipFree" => success,
             _ => return None,
         })
     }
@@ -134,6 +160,16 @@ impl Host<'_> {
                 || behind("hip")
                 || behind("cu")
                 || opencl.iter().any(|prefix| name.starts_with(prefix)))
+    }
+
+    /// The number of processes of an MPI program.
+    fn ranks(&self) -> Value {
+        let set = self.running.iter().flat_map(|running| &running.environment);
+        let mut set = set.filter(|(name, _)| name == RANKS);
+        match set.next() {
+            None => Value::int(1),
+            Some((_, count)) => count.parse().map_or(Value::Unknown, Value::int),
+        }
     }
 
     /// A pointer to new memory of that many bytes.
@@ -229,12 +265,35 @@ impl Host<'_> {
                 Value::Unknown
             }
             ("data" | "begin" | "get", []) if container => Value::Address(place.clone()),
+            ("end", []) if container && matches!(value, Value::Array(_)) => {
+                let count = usize::try_from(self.length_of(place)?.as_int()?).ok()?;
+                let mut end = place.clone();
+                end.path.push(Step::Index(Some(count)));
+                Value::Address(end)
+            }
             // `thrust::device_ptr`, `v.data().get()`.
             ("get", []) if matches!(value, Value::Address(_)) => value.clone(),
             ("resize" | "assign", [count, ..]) if container => {
                 let (count, filling) = (count.value.clone(), arguments.get(1));
-                let filling = filling.map_or(Value::Unknown, |filling| filling.value.clone());
-                self.sized(place.slot, &count, &filling);
+                let filling = filling.map(|filling| filling.value.clone());
+                let empty = matches!(value, Value::Array(values) if values.is_empty());
+                if empty || name == "assign" {
+                    self.sized(place.slot, &count, filling.as_ref());
+                } else {
+                    self.resized(place, value, &count, filling.as_ref());
+                }
+                Value::Unknown
+            }
+            // Behind the last element, the elements between two iterators of a container.
+            ("insert", [_, first, last]) if container => {
+                let appended = self.appended(value, &first.value, &last.value);
+                match appended {
+                    Some(values) => self.write(place, values),
+                    None => {
+                        self.forget(place.slot);
+                        self.slots[place.slot].bytes = None;
+                    }
+                }
                 Value::Unknown
             }
             ("reserve" | "shrink_to_fit", _) if container => Value::Unknown,
@@ -285,12 +344,35 @@ impl Host<'_> {
         }
     }
 
+    /// A list with the elements of another container behind it; `None` where either is not known or `last` is not its end.
+    fn appended(&self, value: &Value, first: &Value, last: &Value) -> Option<Value> {
+        let (Value::Array(values), Value::Address(from)) = (value, first) else {
+            return None;
+        };
+        let Value::Array(more) = &self.slots.get(from.slot)?.value else {
+            return None;
+        };
+        let end = Place {
+            slot: from.slot,
+            path: vec![Step::Index(Some(more.len()))],
+        };
+        let whole = *last == Value::Address(end) && from.path.is_empty();
+        let count = values.len() + more.len();
+        (whole && count <= MOST_ELEMENTS)
+            .then(|| Value::list(values.iter().chain(more.iter()).cloned().collect()))
+    }
+
     /// Gives a container its number of elements and what each of them is.
-    pub(super) fn sized(&mut self, slot: usize, count: &Value, filling: &Value) {
+    pub(super) fn sized(&mut self, slot: usize, count: &Value, filling: Option<&Value>) {
         let few = count.as_int().and_then(|count| usize::try_from(count).ok());
+        let element = self.element_of(slot);
+        let one = one_of(element.as_ref(), filling);
         let values = match few.filter(|count| *count <= MOST_ELEMENTS) {
-            Some(count) => Value::list(vec![filling.clone(); count]),
-            None => Value::Unknown,
+            Some(count) => Value::list(vec![one; count]),
+            None if !self.makes(extent(count).unwrap_or(0).saturating_mul(8)) => Value::Unknown,
+            None => (few.zip(element))
+                .and_then(|(count, element)| filled(count, &element, &one))
+                .unwrap_or(Value::Unknown),
         };
         let place = Place {
             slot,
@@ -298,6 +380,29 @@ impl Host<'_> {
         };
         self.write(&place, values);
         self.resize(slot, count);
+    }
+
+    /// The same for a container that has elements, which stay.
+    fn resized(&mut self, place: &Place, value: &Value, count: &Value, filling: Option<&Value>) {
+        let whole = count.as_int().and_then(|count| usize::try_from(count).ok());
+        let one = one_of(self.element_of(place.slot).as_ref(), filling);
+        let values = match (value, whole) {
+            (Value::Array(values), Some(count)) if count <= MOST_ELEMENTS => {
+                let mut values = (**values).clone();
+                values.resize(count, one);
+                Value::list(values)
+            }
+            _ => Value::Unknown,
+        };
+        self.write(place, values);
+        self.resize(place.slot, count);
+    }
+
+    fn element_of(&self, slot: usize) -> Option<Type> {
+        match &self.slots[slot].ty {
+            Type::Array(element, _) => Some((**element).clone()),
+            _ => None,
+        }
     }
 
     /// The number of elements of a container.
@@ -368,6 +473,19 @@ impl Host<'_> {
         Some(Value::int(*value))
     }
 }
+
+/// What an element of a container is that is told so, or begins as 0.
+fn one_of(element: Option<&Type>, filling: Option<&Value>) -> Value {
+    let number = element.filter(|element| Number::of(element).is_some());
+    match (filling, number) {
+        (Some(filling), _) => filling.clone(),
+        (None, Some(number)) => Value::int(0).converted(number),
+        (None, None) => Value::Unknown,
+    }
+}
+
+/// What Open MPI's launcher tells its processes.
+const RANKS: &str = "OMPI_COMM_WORLD_SIZE";
 
 /// A number of bytes.
 fn extent(bytes: &Value) -> Option<u64> {

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_syntax::{BinaryOperator as Op, Expanded};
 
+use super::data::DataRef;
 use super::linked::Linked;
+use super::random::Generator;
 use warplens_hir::Lowering;
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
 
 /// Arrays are followed up to this many elements.
 pub(super) const MOST_ELEMENTS: usize = 64;
+/// Bytes of an array that is copied where one element changes.
+const MOST_COPIED: usize = 4096;
 /// Kernels that one variable may stand for.
 const MOST_KERNELS: usize = 16;
 /// The class of a record whose fields are the entries of a map, each a record of its key and value.
@@ -51,6 +55,10 @@ pub(super) enum Value {
     Function(Rc<str>),
     /// The variables of a parameter pack.
     Pack(Rc<Vec<usize>>),
+    /// Numbers in memory, more than a list holds.
+    Data(DataRef),
+    /// A generator of random numbers.
+    Generator(Generator),
 }
 
 impl Value {
@@ -177,6 +185,14 @@ impl Value {
         Value::Array(Rc::new(values))
     }
 
+    /// A structure with these fields.
+    pub(super) fn record(class: &str, fields: Vec<(String, Value)>) -> Value {
+        Value::Record(Rc::new(Record {
+            class: class.to_owned(),
+            fields,
+        }))
+    }
+
     pub(super) fn kernel(name: &str, template_args: Vec<Option<Bound>>) -> Value {
         Value::Kernels(Rc::new(vec![KernelName {
             name: name.to_owned(),
@@ -197,9 +213,11 @@ impl Value {
         match self {
             Value::Int(value, ..) => Some(*value != 0),
             Value::Float(value, _) => Some(*value != 0.0),
-            Value::Text(_) | Value::Address(_) | Value::Lambda(_) | Value::Function(_) => {
-                Some(true)
-            }
+            Value::Text(_)
+            | Value::Address(_)
+            | Value::Lambda(_)
+            | Value::Function(_)
+            | Value::Data(_) => Some(true),
             _ => None,
         }
     }
@@ -269,6 +287,7 @@ impl Value {
             (Value::Array(values), Step::Index(Some(at))) => {
                 values.get(*at).cloned().unwrap_or(Value::Unknown)
             }
+            (Value::Data(data), Step::Index(Some(at))) => data.0.element(*at),
             (Value::Text(text), Step::Index(Some(at))) if !text.contains(GAP) => {
                 // The text ends with a character that is 0.
                 match text.as_bytes().get(*at) {
@@ -324,6 +343,13 @@ impl Value {
                 let mut values = (**values).clone();
                 values[*at] = values[*at].with(rest, new);
                 Value::list(values)
+            }
+            // A large array is not copied for each element that is written.
+            (Value::Data(data), Step::Index(Some(at)))
+                if rest.is_empty() && data.0.bytes.len() <= MOST_COPIED =>
+            {
+                let changed = data.0.with_element(*at, &new);
+                changed.map_or(Value::Unknown, |data| Value::Data(DataRef::new(data)))
             }
             // Of what is not known one element is known now.
             (Value::Unknown | Value::Array(_), Step::Index(Some(at))) if *at < MOST_ELEMENTS => {
@@ -558,12 +584,14 @@ pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
             joined(&spelled(a, false), &spelled(b, false))
         }
         // A pointer that leads somewhere is not null.
-        (Value::Address(_) | Value::Function(_), Value::Int(0, ..))
-        | (Value::Int(0, ..), Value::Address(_) | Value::Function(_)) => match operator {
-            Op::Equal => Value::FALSE,
-            Op::NotEqual => Value::TRUE,
-            _ => Value::Unknown,
-        },
+        (Value::Address(_) | Value::Function(_) | Value::Text(_), Value::Int(0, ..))
+        | (Value::Int(0, ..), Value::Address(_) | Value::Function(_) | Value::Text(_)) => {
+            match operator {
+                Op::Equal => Value::FALSE,
+                Op::NotEqual => Value::TRUE,
+                _ => Value::Unknown,
+            }
+        }
         (Value::Linked(_), _) | (_, Value::Linked(_)) => with_linked(operator, a, b),
         _ => Value::Unknown,
     }

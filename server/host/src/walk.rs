@@ -890,25 +890,55 @@ impl Host<'_> {
             return Some(slot);
         };
         if plain_pointer || array || auto || container {
-            let mut value = self.eval(value_node, source);
-            if auto {
-                ty = self.type_of(value_node, &value, source);
-            }
-            if let (true, Value::Array(values)) = (plain_pointer || auto, &value)
-                && value_node.kind() == Kind::ArgumentList
+            let given = value_node.kind() == Kind::ArgumentList;
+            let mut value = if given {
+                let values = parts(value_node).into_iter();
+                Value::list(values.map(|value| self.eval(value, source)).collect())
+            } else {
+                self.eval(value_node, source)
+            };
+            if let (true, true, Value::Array(values)) = (plain_pointer || auto, given, &value)
                 && values.len() == 1
             {
                 value = values[0].clone();
             }
+            if auto {
+                ty = self.type_of(value_node, &value, source);
+            }
             let mut count = None;
-            if container && value_node.kind() == Kind::ArgumentList {
-                // The number of elements, or an iterator.
+            let mut copied = None;
+            if container && given {
+                // The number of elements, another container, two iterators.
                 if let Value::Array(values) = &value {
                     let first = values.first().filter(|first| first.as_int().is_some());
-                    let filling = values.get(1).cloned().unwrap_or(Value::Unknown);
+                    let filling = values.get(1).cloned();
                     count = first.cloned().map(|first| (first, filling));
+                    copied = match values.as_slice() {
+                        [Value::Address(other)] => Some(other.clone()),
+                        [Value::Address(first), Value::Address(last)]
+                            if first.slot == last.slot =>
+                        {
+                            let between = elements_between(first, last);
+                            count = between.map(|count| (count, Some(Value::Unknown)));
+                            None
+                        }
+                        _ => None,
+                    };
                 }
                 value = Value::Unknown;
+            } else if container && let Value::Address(other) = &value {
+                copied = Some(other.clone());
+            }
+            if let Some(other) = copied
+                && self.running.is_some()
+                && other.path.is_empty()
+                && matches!(self.slots[other.slot].ty, Type::Array(..))
+            {
+                let held = self.slots[other.slot].bytes;
+                let value = self.read(&other);
+                let slot = self.slot(ty, value, false);
+                self.slots[slot].bytes = held;
+                return Some(slot);
             }
             if array && let Value::Array(values) = &value {
                 // What a list leaves out is 0.
@@ -927,7 +957,7 @@ impl Host<'_> {
             if let Some((count, filling)) = count
                 && self.running.is_some()
             {
-                self.sized(slot, &count, &filling);
+                self.sized(slot, &count, filling.as_ref());
             }
             return Some(slot);
         }
@@ -975,6 +1005,17 @@ impl Host<'_> {
             path: Vec::new(),
         }
     }
+}
+
+/// The number of elements from one place of an array to another.
+fn elements_between(first: &Place, last: &Place) -> Option<Value> {
+    let at = |place: &Place| match place.path.as_slice() {
+        [] => Some(0),
+        [Step::Index(Some(at))] => i64::try_from(*at).ok(),
+        _ => None,
+    };
+    let count = at(last)?.checked_sub(at(first)?)?;
+    (count >= 0).then_some(Value::Int(count, 64, false))
 }
 
 fn is_map(ty: &str) -> bool {

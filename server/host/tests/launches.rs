@@ -3,49 +3,14 @@
 //! Each case is host code and the expected sites, one a line: `kernel<template>[grid][block] shared (arguments)`.
 //! `?` represents what must not be known.
 
-use std::path::Path;
+mod common;
+
 use std::sync::Arc;
 
+use common::expanded;
 use warplens_hir::{Unit, outline};
 use warplens_host::{LaunchSite, launch_sites};
 use warplens_ir::Type;
-use warplens_syntax::preprocess::{
-    IncludeLine, IncludeResult, Includes, Macros, Options, preprocess,
-};
-use warplens_syntax::{Expanded, Language, words};
-
-struct NoHeaders;
-
-impl Includes for NoHeaders {
-    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
-        IncludeResult::Nothing
-    }
-    fn enter(&mut self, _: &Path) {}
-    fn leave(&mut self) {}
-    fn has_include(&mut self, _: &str, _: bool) -> bool {
-        false
-    }
-}
-
-fn expanded(text: &str) -> Arc<Expanded> {
-    let options = Options {
-        macros: Macros::default(),
-        known_absent: &|_| false,
-        words: words(Language::Cuda),
-        file: "test.cu",
-        traced: false,
-        earlier: None,
-    };
-    let done = preprocess(text, options, &mut NoHeaders);
-    Arc::new(Expanded::new(
-        Arc::from(Path::new("test.cu")),
-        Language::Cuda,
-        text.into(),
-        done,
-        Vec::new(),
-        None,
-    ))
-}
 
 fn sites(text: &str) -> Vec<LaunchSite> {
     let parsed = expanded(text);

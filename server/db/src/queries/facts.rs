@@ -41,8 +41,16 @@ impl<'a> FactsQuestion<'a> {
         let given_contents = arrays(&lowered.kernel)
             .into_iter()
             .filter_map(|(parameter, _)| {
-                let bytes = Arc::clone(overrides.contents.get(&parameter)?);
-                Some(ArrayContents { parameter, bytes })
+                let of_run = given.contents.iter().find(|(of, _)| *of == parameter);
+                let (bytes, of_run) = match overrides.contents.get(&parameter) {
+                    Some(bytes) => (bytes, false),
+                    None => (&of_run?.1, true),
+                };
+                Some(ArrayContents {
+                    parameter,
+                    bytes: Arc::clone(bytes),
+                    of_run,
+                })
             });
         let contents: Vec<ArrayContents> = given_contents.collect();
         let probabilities = given.probabilities();

@@ -156,13 +156,17 @@ fn a_launch_under_a_condition_that_is_not_known_is_made_an_unknown_number_of_tim
 
 #[test]
 fn what_a_later_turn_changes_is_unknown_behind_the_loop() {
-    let text = program(
-        "int main() { float *d; int n = 64, next = 64;\n\
-         \x20 for (int i = 0; i < 1000; i++) { n = next; if (i == 500) next = 128; }\n\
-         \x20 scale<<<4, 64>>>(d, n); }\n",
-    );
-    let file = analyse(&[("main.cu", &text)], Some(""));
-    assert_eq!(launches(&file), [(4, 64, None, Some(1))]);
+    let behind = |each: &str| {
+        let text = program(&format!(
+            "int main() {{ float *d; int n = 64, next = 64;\n\
+             \x20 for (int i = 0; i < 1000; i++) {{ {each} n = next; if (i == 500) next = 128; }}\n\
+             \x20 scale<<<4, 64>>>(d, n); }}\n",
+        ));
+        launches(&analyse(&[("main.cu", &text)], Some("")))
+    };
+    assert_eq!(behind("usleep(1);"), [(4, 64, None, Some(1))]);
+    // A loop that only computes is computed.
+    assert_eq!(behind(""), [(4, 64, Some(128), Some(1))]);
 }
 
 #[test]

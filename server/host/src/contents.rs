@@ -1,0 +1,240 @@
+//! What memory holds in a run: filled, copied, and found by launches.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::data::{Data, DataRef, LARGEST};
+use super::kinds::Number;
+use super::numbers::listed;
+use super::state::Host;
+use super::value::{Place, Step, Value};
+use warplens_ir::Type;
+
+/// Bytes of contents that the launches of one run keep.
+pub(super) const MOST: usize = 64 << 20;
+/// Bytes of arrays that one run makes, copies and changes.
+pub(super) const MOST_MADE: u64 = 256 << 20;
+
+/// That many equal numbers; `None` where an element is no number.
+pub(super) fn filled(count: usize, element: &Type, filling: &Value) -> Option<Value> {
+    let kind = Number::of(element)?;
+    let bytes = count.checked_mul(kind.size())?;
+    if bytes as u64 > LARGEST {
+        return None;
+    }
+    let one = listed(std::slice::from_ref(filling), element)?;
+    let whole = one.is_whole();
+    let data = if whole && one.bytes.iter().all(|byte| *byte == 0) {
+        Data::known(Some(element.clone()), vec![0; bytes])
+    } else if whole {
+        Data::known(Some(element.clone()), one.bytes.repeat(count))
+    } else {
+        Data::unknown(Some(element.clone()), bytes)
+    };
+    Some(Value::Data(DataRef::new(data)))
+}
+
+impl Host<'_> {
+    /// Another array of that many bytes is made; false where there have been too many.
+    pub(super) fn makes(&mut self, bytes: u64) -> bool {
+        let Some(running) = &mut self.running else {
+            return false;
+        };
+        let left = running.bytes_left.checked_sub(bytes);
+        running.bytes_left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Where a pointer leads in the memory of a variable, in bytes from its beginning.
+    fn offset_in(&self, place: &Place) -> Option<usize> {
+        let slot = self.slots.get(place.slot)?;
+        match place.path.as_slice() {
+            [] | [Step::Index(Some(0))] => Some(0),
+            [Step::Index(Some(at))] => {
+                let element = match (&slot.value, &slot.ty) {
+                    (Value::Data(data), _) if data.0.element.is_some() => {
+                        data.0.element.as_ref()?.size()
+                    }
+                    (_, Type::Array(element, _)) => element.size(),
+                    _ => return None,
+                };
+                at.checked_mul(usize::try_from(element).ok()?)
+            }
+            _ => None,
+        }
+    }
+
+    /// A pointer of that type leads into a variable's memory; false where its elements are others than those that are known there.
+    pub(super) fn has_elements(&mut self, slot: usize, pointer: &Type) -> bool {
+        let Some(Value::Data(data)) = self.slots.get(slot).map(|slot| &slot.value) else {
+            return true;
+        };
+        let Type::Pointer(element, _) = pointer else {
+            return data.0.element.is_some();
+        };
+        match &data.0.element {
+            Some(known) => known.size() == element.size(),
+            None if element.size() == 0 => false,
+            None => {
+                let bytes = data.0.bytes.len() as u64;
+                if !self.makes(bytes) {
+                    return false;
+                }
+                let Value::Data(data) = &self.slots[slot].value else {
+                    return false;
+                };
+                let mut typed = (*data.0).clone();
+                typed.element = Some((**element).clone());
+                self.write(&whole(slot), Value::Data(DataRef::new(typed)));
+                true
+            }
+        }
+    }
+
+    /// What a variable's memory holds.
+    fn data_of(&self, slot: usize) -> Option<DataRef> {
+        let known = self.slots.get(slot)?;
+        match (&known.value, &known.ty) {
+            (Value::Data(data), _) => Some(data.clone()),
+            (Value::Array(values), Type::Array(element, _)) => {
+                listed(values, element).map(DataRef::new)
+            }
+            (value @ (Value::Int(..) | Value::Float(..)), ty) => {
+                listed(std::slice::from_ref(value), ty).map(DataRef::new)
+            }
+            _ => None,
+        }
+    }
+
+    /// `memcpy`, `cudaMemcpy`: from one pointer's memory to another's.
+    pub(super) fn copied_bytes(&mut self, to: &Value, from: &Value, bytes: &Value) {
+        let Value::Address(to) = to else { return };
+        let held = self.bytes_behind(&Value::Address(whole(to.slot)));
+        let made = self.makes(held.unwrap_or(0));
+        let copied = if made {
+            self.copied(to, from, bytes)
+        } else {
+            None
+        };
+        match copied {
+            Some(value) => self.write(&whole(to.slot), value),
+            None => self.forget(to.slot),
+        }
+    }
+
+    fn copied(&self, to: &Place, from: &Value, bytes: &Value) -> Option<Value> {
+        let Value::Address(from) = from else {
+            return None;
+        };
+        let source = self.data_of(from.slot)?;
+        let bytes = usize::try_from(bytes.as_int()?).ok()?;
+        let start = self.offset_in(from)?;
+        let slot = self.slots.get(to.slot)?;
+        if let Some(kind) = Number::of(&slot.ty)
+            && to.path.is_empty()
+        {
+            let (bits, known) = source.0.load(start, kind)?;
+            return (known && bytes == kind.size()).then(|| super::numbers::value_of(bits, kind));
+        }
+        let at = self.offset_in(to)?;
+        let held = self.bytes_behind(&Value::Address(whole(to.slot)));
+        if at == 0 && start == 0 && source.0.bytes.len() == bytes && held == Some(bytes as u64) {
+            return Some(Value::Data(source));
+        }
+        let mut target = self.target(to.slot, held)?;
+        target
+            .copy(at, &source.0, start, bytes)
+            .then(|| Value::Data(DataRef::new(target.settled())))
+    }
+
+    /// What a variable's memory holds, to be changed; unknown bytes where nothing is known of it.
+    fn target(&self, slot: usize, held: Option<u64>) -> Option<Data> {
+        if let Some(data) = self.data_of(slot) {
+            return Some(Rc::unwrap_or_clone(data.0));
+        }
+        if self.slots.get(slot)?.value != Value::Unknown {
+            return None;
+        }
+        let bytes = held.filter(|bytes| *bytes <= LARGEST)?;
+        Some(Data::unknown(None, usize::try_from(bytes).ok()?))
+    }
+
+    /// `memset` and its like.
+    pub(super) fn filled_bytes(&mut self, to: &Value, value: &Value, bytes: &Value) {
+        let Value::Address(to) = to else { return };
+        let held = self.bytes_behind(&Value::Address(whole(to.slot)));
+        let made = self.makes(held.unwrap_or(0));
+        let filled = (|| {
+            if !made {
+                return None;
+            }
+            let slot = self.slots.get(to.slot)?;
+            let value = value.as_int()? as u8;
+            let count = usize::try_from(bytes.as_int()?).ok()?;
+            if let Some(kind) = Number::of(&slot.ty)
+                && to.path.is_empty()
+            {
+                return (value == 0 && count == kind.size())
+                    .then(|| super::numbers::value_of(0, kind));
+            }
+            let at = self.offset_in(to)?;
+            let held = self.bytes_behind(&Value::Address(whole(to.slot)));
+            if at == 0 && held == Some(count as u64) && count as u64 <= LARGEST {
+                let element = match &slot.value {
+                    Value::Data(data) => data.0.element.clone(),
+                    _ => None,
+                };
+                let data = Data::known(element, vec![value; count]);
+                return Some(Value::Data(DataRef::new(data)));
+            }
+            let mut target = self.target(to.slot, held)?;
+            target
+                .fill(at, count, Some(value))
+                .then(|| Value::Data(DataRef::new(target)))
+        })();
+        match filled {
+            Some(value) => self.write(&whole(to.slot), value),
+            None => self.forget(to.slot),
+        }
+    }
+
+    /// What the memory holds that a launch's arguments point to, where all of it is known.
+    pub(super) fn contents_of(&mut self, arguments: &[Value]) -> Vec<Option<Arc<[u8]>>> {
+        if self.running.is_none() || self.beside > 0 {
+            return Vec::new();
+        }
+        let arguments = arguments.iter();
+        arguments
+            .map(|argument| {
+                let Value::Address(place) = argument else {
+                    return None;
+                };
+                let data = self.data_of(place.slot)?;
+                if self.offset_in(place)? != 0 || !data.0.is_whole() {
+                    return None;
+                }
+                // Floating point decides few branches, and no addresses.
+                let floats = (data.0.element.as_ref()).and_then(Number::of);
+                if floats.is_some_and(Number::is_float) {
+                    return None;
+                }
+                let running = self.running.as_mut()?;
+                let known = running.contents.iter().find(|(of, _)| *of == data);
+                if let Some((_, bytes)) = known {
+                    return Some(Arc::clone(bytes));
+                }
+                running.room = running.room.checked_sub(data.0.bytes.len())?;
+                let bytes: Arc<[u8]> = data.0.bytes.as_slice().into();
+                running.contents.push((data, Arc::clone(&bytes)));
+                Some(bytes)
+            })
+            .collect()
+    }
+}
+
+fn whole(slot: usize) -> Place {
+    Place {
+        slot,
+        path: Vec::new(),
+    }
+}

@@ -1,0 +1,44 @@
+//! Loops of a run that only compute: they are compiled and executed on numbers, so that what they count and what they fill is known.
+//!
+//! In: a loop as a run meets it, with what its variables and arrays hold. Out: the same variables and arrays behind it. What holds: a
+//! loop that launches, calls what is not read, or is too long is left to the walk, and nothing of it has happened then; a number that is
+//! not known makes what is computed from it unknown, and a condition on it leaves the loop to the walk; steps and bytes are bounded.
+
+mod bound;
+mod calls;
+mod code;
+mod compile;
+mod execute;
+mod expressions;
+
+pub(crate) use bound::{listed, value_of};
+pub(crate) use code::Loop;
+
+use std::sync::Arc;
+
+use warplens_hir::Source;
+
+use super::state::Host;
+use compile::Compiler;
+
+/// Steps of all such loops of a run.
+pub(crate) const MOST_STEPS: u64 = 12_000_000;
+
+impl Host<'_> {
+    /// Executes a loop on numbers; false where it is left to the walk.
+    pub(crate) fn on_numbers(&mut self, turns: Loop, source: Source) -> bool {
+        let (Some(body), Some(running)) = (turns.body, &self.running) else {
+            return false;
+        };
+        let key = (Arc::as_ptr(source.parsed) as usize, body.start_byte());
+        if running.number_steps == 0 || running.not_numbers.contains(&key) || self.beside > 0 {
+            return false;
+        }
+        let compiled = Compiler::new(self, source).whole(turns);
+        let done = compiled.is_some_and(|compiled| compiled.run(self));
+        if !done && let Some(running) = &mut self.running {
+            running.not_numbers.insert(key);
+        }
+        done
+    }
+}

@@ -1,0 +1,358 @@
+//! Generators of pseudo-random numbers whose seed the program gives: what they draw is as known as the seed.
+//!
+//! In: a generator, its seed, how many numbers it has given. Out: the next one. What holds: the sequences are those of glibc (`rand`,
+//! `drand48`) and of the C++ standard (`mt19937`, `minstd_rand`); how far a sequence is computed is bounded.
+
+/// Steps that a run computes at most to come to where a sequence is.
+const MOST_STEPS: u64 = 30_000_000;
+
+/// Which sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Family {
+    /// `rand` of glibc.
+    Rand,
+    /// `drand48` and its family.
+    Rand48,
+    /// `std::mt19937`.
+    Mersenne,
+    /// `std::minstd_rand` with its multiplier.
+    Congruential(u32),
+}
+
+impl Family {
+    /// The generator of the C++ library of that name, and the seed that it has without one.
+    pub(super) fn named(class: &str) -> Option<(Family, u64)> {
+        Some(match class {
+            "mt19937" => (Family::Mersenne, 5489),
+            "default_random_engine" | "minstd_rand0" => (Family::Congruential(16807), 1),
+            "minstd_rand" => (Family::Congruential(48271), 1),
+            _ => return None,
+        })
+    }
+}
+
+/// Where a generator is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Generator {
+    pub(super) family: Family,
+    pub(super) seed: u64,
+    /// Numbers given so far.
+    pub(super) taken: u64,
+}
+
+/// The sequences that a run came to, each where it was asked last.
+#[derive(Debug, Default)]
+pub(super) struct Sequences {
+    known: Vec<(Generator, Sequence)>,
+    steps: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Sequence {
+    /// The last 31 words, the oldest at `at`.
+    Additive { words: [u32; 31], at: usize },
+    /// The value itself.
+    Linear(u64),
+    /// The state, and the next word of it.
+    Mersenne { words: Box<[u32; 624]>, at: usize },
+}
+
+/// Sequences that are kept.
+const MOST_KEPT: usize = 8;
+
+const RAND48: u64 = 0x5_DEEC_E66D;
+const MASK48: u64 = (1 << 48) - 1;
+
+impl Generator {
+    pub(super) fn new(family: Family, seed: u64) -> Generator {
+        Generator {
+            family,
+            seed,
+            taken: 0,
+        }
+    }
+}
+
+impl Sequences {
+    /// The next number of a generator, which has given one more then; `None` where that is too far. `rand` gives 31 bits, `drand48` the
+    /// 48 bits of its state.
+    pub(super) fn next(&mut self, generator: &mut Generator) -> Option<u64> {
+        let at = self.at(generator)?;
+        let (known, sequence) = &mut self.known[at];
+        let value = sequence.step(known.family);
+        known.taken += 1;
+        generator.taken += 1;
+        Some(value)
+    }
+
+    /// The sequence where the generator is.
+    fn at(&mut self, generator: &Generator) -> Option<usize> {
+        let same = |(known, _): &(Generator, Sequence)| {
+            known.family == generator.family
+                && known.seed == generator.seed
+                && known.taken <= generator.taken
+        };
+        let at = match self.known.iter().position(same) {
+            Some(at) => at,
+            None => {
+                if self.known.len() >= MOST_KEPT {
+                    self.known.remove(0);
+                }
+                let start = Generator::new(generator.family, generator.seed);
+                let sequence = Sequence::seeded(generator.family, generator.seed);
+                self.known.push((start, sequence));
+                self.known.len() - 1
+            }
+        };
+        let (known, sequence) = &mut self.known[at];
+        let behind = generator.taken - known.taken;
+        if let Some(jumped) = sequence.jumped(known.family, behind) {
+            *sequence = jumped;
+        } else {
+            self.steps = self.steps.saturating_add(behind);
+            if self.steps > MOST_STEPS {
+                return None;
+            }
+            for _ in 0..behind {
+                sequence.step(known.family);
+            }
+        }
+        known.taken = generator.taken;
+        Some(at)
+    }
+}
+
+impl Sequence {
+    fn seeded(family: Family, seed: u64) -> Sequence {
+        match family {
+            Family::Rand => {
+                let seed = if seed as u32 == 0 { 1 } else { seed as u32 };
+                let mut words = [0u32; 31];
+                words[0] = seed;
+                let mut word = i64::from(seed as i32);
+                for next in &mut words[1..] {
+                    let (high, low) = (word / 127_773, word % 127_773);
+                    word = 16_807 * low - 2_836 * high;
+                    if word < 0 {
+                        word += 2_147_483_647;
+                    }
+                    *next = word as u32;
+                }
+                // The first sum is that of the fourth word and the first.
+                let mut sequence = Sequence::Additive { words, at: 3 };
+                for _ in 0..310 {
+                    sequence.step(family);
+                }
+                sequence
+            }
+            Family::Rand48 => Sequence::Linear((u64::from(seed as u32) << 16) | 0x330E),
+            Family::Congruential(_) => {
+                let state = seed % 2_147_483_647;
+                Sequence::Linear(if state == 0 { 1 } else { state })
+            }
+            Family::Mersenne => {
+                let mut words = Box::new([0u32; 624]);
+                words[0] = seed as u32;
+                for at in 1..624 {
+                    let before = words[at - 1];
+                    words[at] = 1_812_433_253u32
+                        .wrapping_mul(before ^ (before >> 30))
+                        .wrapping_add(at as u32);
+                }
+                Sequence::Mersenne { words, at: 624 }
+            }
+        }
+    }
+
+    /// The same that many numbers on, where that needs no walk through them.
+    fn jumped(&self, family: Family, by: u64) -> Option<Sequence> {
+        let Sequence::Linear(state) = self else {
+            return None;
+        };
+        let (mut multiplier, mut add, modulus) = match family {
+            Family::Rand48 => (RAND48, 0xB, 1u64 << 48),
+            Family::Congruential(multiplier) => (u64::from(multiplier), 0, 2_147_483_647),
+            Family::Rand | Family::Mersenne => return None,
+        };
+        let modulus = u128::from(modulus);
+        let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) % modulus) as u64;
+        let sum = |a: u64, b: u64| ((u128::from(a) + u128::from(b)) % modulus) as u64;
+        let (mut state, mut left) = (*state, by);
+        while left > 0 {
+            if left & 1 == 1 {
+                state = sum(product(state, multiplier), add);
+            }
+            add = sum(product(add, multiplier), add);
+            multiplier = product(multiplier, multiplier);
+            left >>= 1;
+        }
+        Some(Sequence::Linear(state))
+    }
+
+    fn step(&mut self, family: Family) -> u64 {
+        match self {
+            Sequence::Additive { words, at } => {
+                let word = words[*at].wrapping_add(words[(*at + 28) % 31]);
+                words[*at] = word;
+                *at = (*at + 1) % 31;
+                u64::from(word >> 1)
+            }
+            Sequence::Linear(state) => {
+                *state = match family {
+                    Family::Congruential(multiplier) => {
+                        *state * u64::from(multiplier) % 2_147_483_647
+                    }
+                    _ => state.wrapping_mul(RAND48).wrapping_add(0xB) & MASK48,
+                };
+                *state
+            }
+            Sequence::Mersenne { words, at } => {
+                if *at >= 624 {
+                    twist(words);
+                    *at = 0;
+                }
+                let mut word = words[*at];
+                *at += 1;
+                word ^= word >> 11;
+                word ^= (word << 7) & 0x9D2C_5680;
+                word ^= (word << 15) & 0xEFC6_0000;
+                u64::from(word ^ (word >> 18))
+            }
+        }
+    }
+}
+
+fn twist(words: &mut [u32; 624]) {
+    for at in 0..624 {
+        let mixed = (words[at] & 0x8000_0000) | (words[(at + 1) % 624] & 0x7FFF_FFFF);
+        let odd = if mixed & 1 == 1 { 0x9908_B0DF } else { 0 };
+        words[at] = words[(at + 397) % 624] ^ (mixed >> 1) ^ odd;
+    }
+}
+
+/// `std::uniform_int_distribution` as libstdc++ draws it, from generators that give whole words or less.
+pub(super) fn uniform_integer(
+    draw: &mut dyn FnMut() -> Option<u64>,
+    family: Family,
+    low: i64,
+    high: i64,
+) -> Option<i64> {
+    let span = u64::try_from(i128::from(high) - i128::from(low)).ok()?;
+    let (least, range) = match family {
+        Family::Mersenne => (0, u64::from(u32::MAX)),
+        _ => (1, 2_147_483_645),
+    };
+    if span >= range {
+        return None;
+    }
+    let count = span + 1;
+    let drawn = if family == Family::Mersenne {
+        let mut product = draw()?.checked_mul(count)?;
+        if (product as u32) < count as u32 {
+            let threshold = (count as u32).wrapping_neg() % count as u32;
+            while (product as u32) < threshold {
+                product = draw()?.checked_mul(count)?;
+            }
+        }
+        product >> 32
+    } else {
+        let scale = range / count;
+        let past = count * scale;
+        loop {
+            let drawn = draw()? - least;
+            if drawn < past {
+                break drawn / scale;
+            }
+        }
+    };
+    low.checked_add(i64::try_from(drawn).ok()?)
+}
+
+/// `std::generate_canonical` in that many bits of a mantissa: from 0 up to 1.
+pub(super) fn canonical(
+    draw: &mut dyn FnMut() -> Option<u64>,
+    family: Family,
+    bits: u8,
+) -> Option<f64> {
+    let (least, range, log) = match family {
+        Family::Mersenne => (0, 4_294_967_296.0, 32),
+        _ => (1, 2_147_483_646.0, 30),
+    };
+    let mantissa = if bits <= 32 { 24 } else { 53u32 };
+    let draws = mantissa.div_ceil(log).max(1);
+    let (mut sum, mut scale) = (0.0f64, 1.0f64);
+    for _ in 0..draws {
+        let drawn = (draw()? - least) as f64 * scale;
+        sum += drawn;
+        scale *= range;
+        if bits <= 32 {
+            sum = f64::from(sum as f32);
+            scale = f64::from(scale as f32);
+        }
+    }
+    let value = sum / scale;
+    Some(if value < 1.0 {
+        value
+    } else {
+        1.0 - f64::EPSILON
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(family: Family, seed: u64, count: usize) -> Vec<u64> {
+        let mut sequences = Sequences::default();
+        let mut generator = Generator::new(family, seed);
+        (0..count)
+            .map(|_| sequences.next(&mut generator).expect("in reach"))
+            .collect()
+    }
+
+    #[test]
+    fn the_sequences_are_those_of_the_libraries() {
+        // What glibc's `rand` gives without a seed, and the 10,000th number that the C++ standard asks of its generators.
+        assert_eq!(
+            first(Family::Rand, 1, 3),
+            [1_804_289_383, 846_930_886, 1_681_692_777]
+        );
+        assert_eq!(first(Family::Mersenne, 5489, 10_000)[9_999], 4_123_659_995);
+        let minstd = first(Family::Congruential(16807), 1, 10_000);
+        assert_eq!(minstd[9_999], 1_043_618_065);
+        // `srand48(0)`: 0.17082803610628972.
+        let drawn = first(Family::Rand48, 0, 1)[0] as f64 / (1u64 << 48) as f64;
+        assert!((drawn - 0.170_828_036_106_289_72).abs() < 1e-15, "{drawn}");
+    }
+
+    #[test]
+    fn a_sequence_is_entered_anywhere() {
+        for family in [
+            Family::Rand,
+            Family::Rand48,
+            Family::Mersenne,
+            Family::Congruential(48271),
+        ] {
+            let all = first(family, 7, 1_000);
+            let mut sequences = Sequences::default();
+            for at in [900, 3, 4, 700, 999] {
+                let mut generator = Generator {
+                    taken: at as u64,
+                    ..Generator::new(family, 7)
+                };
+                let drawn = sequences.next(&mut generator);
+                assert_eq!(drawn, Some(all[at]), "{family:?} {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn too_far_is_not_known() {
+        let mut sequences = Sequences::default();
+        let mut generator = Generator {
+            taken: u64::MAX / 2,
+            ..Generator::new(Family::Rand, 7)
+        };
+        assert_eq!(sequences.next(&mut generator), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! Programs that are run with arguments: what their loops compute, fill and draw is what their launches are given.
+
+mod common;
+
+use common::expanded;
+use warplens_hir::{Unit, outline};
+use warplens_host::{LaunchSite, Run, RunEvents, run};
+
+fn ran(text: &str, arguments: &[&str]) -> RunEvents {
+    ran_under(text, arguments, &[])
+}
+
+fn ran_under(text: &str, arguments: &[&str], environment: &[(&str, &str)]) -> RunEvents {
+    let parsed = expanded(text);
+    let items = outline(&parsed);
+    let unit = Unit::new(&parsed, &items, None, false);
+    let how = Run {
+        name: "main".to_owned(),
+        arguments: Some(arguments.iter().map(|word| (*word).to_owned()).collect()),
+        environment: environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        device: None,
+    };
+    run(&[(&parsed, &items)], &unit, &how).expect("a program with `main`")
+}
+
+/// The launches of `k(int *data, int n)` by a `main` with that body.
+fn launches(before: &str, body: &str) -> Vec<LaunchSite> {
+    let text = format!(
+        "__global__ void k(int *data, int n) {{ if (threadIdx.x < n) n = data[threadIdx.x]; }}\n\
+         {before}\nint main(int argc, char **argv) {{\n{body}\nreturn 0; }}\n"
+    );
+    ran(&text, &["16"]).sites
+}
+
+/// The second argument of the only launch.
+fn n(before: &str, body: &str) -> Option<i64> {
+    let sites = launches(before, body);
+    assert_eq!(sites.len(), 1, "{body}");
+    sites[0].arguments[1]
+}
+
+fn words(bytes: Option<&[u8]>) -> Option<Vec<i32>> {
+    let words = bytes?.chunks_exact(4);
+    Some(
+        words
+            .map(|word| i32::from_le_bytes(word.try_into().expect("four bytes")))
+            .collect(),
+    )
+}
+
+/// What the first argument of the only launch points to.
+fn data(before: &str, body: &str) -> Option<Vec<i32>> {
+    let sites = launches(before, body);
+    assert_eq!(sites.len(), 1, "{body}");
+    words(sites[0].contents[0].as_deref())
+}
+
+const LAUNCH: &str = "int *d; cudaMalloc(&d, n * sizeof(int)); k<<<1, 32>>>(d, n);";
+
+#[test]
+fn what_loops_count_is_known() {
+    let counted = |loops: &str| n("", &format!("int n = 0; {loops} {LAUNCH}"));
+    assert_eq!(
+        counted(
+            "for (int a = 0; a <= 8; a++) for (int b = 0; b <= a; b++)
+               for (int c = abs(a - b); c <= (8 < a + b ? 8 : a + b); c += 2) n++;"
+        ),
+        Some(
+            (0..=8i64)
+                .flat_map(|a| (0..=a).flat_map(move |b| ((a - b)..=8.min(a + b)).step_by(2)))
+                .count() as i64
+        )
+    );
+    assert_eq!(
+        counted("int x = 27; while (x != 1) { x = x % 2 ? 3 * x + 1 : x / 2; n++; }"),
+        Some(111)
+    );
+    assert_eq!(
+        counted("do { if (n == 70) break; n += 7; } while (true);"),
+        Some(70)
+    );
+    // A number that is not known decides nothing.
+    assert_eq!(
+        counted("int t = time(0); for (int i = 0; i < 100; i++) if (t > i) n++;"),
+        None
+    );
+    assert_eq!(
+        counted("int t = time(0); for (int i = 0; i < 100; i++) { t += i; n++; }"),
+        Some(100)
+    );
+}
+
+#[test]
+fn what_pointers_lead_to_is_counted_too() {
+    let counted = |body: &str| {
+        n(
+            "struct Box { int count; double step; };
+             void fill(int *all, Box *box, int *n) {
+               for (double x = 0; x < 1; x += box->step) { all[*n] = *n; *n += 1; box->count += 2; }
+             }",
+            &format!(
+                "int all[100]; Box box = {{0, 0.125}}; int n = 0; fill(all, &box, &n); {body} {LAUNCH}"
+            ),
+        )
+    };
+    assert_eq!(counted(""), Some(8));
+    assert_eq!(counted("n = box.count;"), Some(16));
+    assert_eq!(counted("n = all[7];"), Some(7));
+}
+
+#[test]
+fn classes_give_their_bases_what_these_are_made_of() {
+    let text = "__global__ void k(int *data, int n) {}
+        struct Sizes { int rows_, columns_; Sizes(int rows, int columns) : rows_(rows), columns_(columns) {}
+          int rows() const { return rows_; } };
+        class Base { Sizes sizes_; public: Base(int rows, int columns) : sizes_(rows, columns) {}
+          Sizes sizes() const { return sizes_; } };
+        class Derived : public Base { public: Derived(int rows, int columns) : Base(rows, columns) {}
+          void go() { Sizes s = sizes(); k<<<s.rows() / 8, 8>>>(nullptr, s.columns_); } };
+        int main() { Derived d(64, 7); d.go(); return 0; }";
+    let sites = ran(text, &[]).sites;
+    assert_eq!(sites[0].grid, Some([8, 1, 1]));
+    assert_eq!(sites[0].arguments[1], Some(7));
+}
+
+#[test]
+fn what_loops_fill_reaches_the_kernel() {
+    let filled = |fill: &str| {
+        data(
+            "int next(int x) { return 5 * x + 3; }",
+            &format!(
+                "const int n = 100; int *h = (int *)malloc(n * sizeof(int)); {fill}
+                 int *d; cudaMalloc(&d, n * sizeof(int));
+                 cudaMemcpy(d, h, n * sizeof(int), cudaMemcpyHostToDevice);
+                 k<<<1, 32>>>(d, n);"
+            ),
+        )
+    };
+    let of = |value: fn(i32) -> i32| Some((0..100).map(value).collect::<Vec<_>>());
+    assert_eq!(
+        filled("for (int i = 0; i < n; i++) h[i] = next(i) % 7;"),
+        of(|i| (5 * i + 3) % 7)
+    );
+    assert_eq!(
+        filled("int *p = h; for (int i = 0; i < n; i++) *p++ = i / 3;"),
+        of(|i| i / 3)
+    );
+    assert_eq!(
+        filled("memset(h, 0, n * sizeof(int)); h[0] = 0;"),
+        of(|_| 0)
+    );
+    assert_eq!(
+        filled("for (int i = 0; i < n; i++) h[i] = 0; for (int i = 0; i < n; i += 2) h[i] = -i;"),
+        of(|i| if i % 2 == 0 { -i } else { 0 })
+    );
+    // Half of it is known, and so is none.
+    assert_eq!(filled("for (int i = 0; i < n / 2; i++) h[i] = i;"), None);
+    assert_eq!(
+        filled("int t = time(0); for (int i = 0; i < n; i++) h[i] = i == 3 ? t : i;"),
+        None
+    );
+    // Out of its bounds nothing is defined.
+    assert_eq!(filled("for (int i = 0; i <= n; i++) h[i] = i;"), None);
+}
+
+#[test]
+fn containers_grow_as_they_are_filled() {
+    let sizes = |fill: &str| {
+        n(
+            "#include <vector>",
+            &format!("std::vector<int> v; {fill} int n = v.size(); {LAUNCH}"),
+        )
+    };
+    assert_eq!(
+        sizes("for (int i = 0; i < 1000; i++) if (i % 3 == 0) v.push_back(i);"),
+        Some(334)
+    );
+    assert_eq!(
+        sizes(
+            "v.resize(70); std::vector<int> w(200); for (int i = 0; i < w.size(); i++) v.push_back(i);"
+        ),
+        Some(270)
+    );
+    assert_eq!(
+        sizes(
+            "std::vector<int> w(200, 7); for (int i = 0; i < 200; i++) for (int j = 0; j < w[i]; j++) v.push_back(j);"
+        ),
+        Some(1400)
+    );
+    assert_eq!(
+        sizes("std::vector<int> w = {1, 2, 3}; v.insert(v.end(), w.begin(), w.end());"),
+        Some(3)
+    );
+}
+
+#[test]
+fn what_a_kernel_writes_is_not_known_behind_it() {
+    let both = |kernel: &str| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ int i = threadIdx.x; {kernel} }}
+             __global__ void last(int *data) {{ }}
+             int main() {{ const int n = 200; int h[n];
+               for (int i = 0; i < n; i++) h[i] = i;
+               int *d; cudaMalloc(&d, sizeof(h)); cudaMemcpy(d, h, sizeof(h), cudaMemcpyHostToDevice);
+               k<<<1, 32>>>(d, n); last<<<1, 32>>>(d); return 0; }}"
+        );
+        let sites = ran(&text, &[]).sites;
+        assert_eq!(sites.len(), 2);
+        assert!(sites[0].contents[0].is_some());
+        sites[1].contents[0].is_some()
+    };
+    assert!(both("if (data[i] > 3) n = data[data[i]];"));
+    assert!(!both("data[i] = 3;"));
+    assert!(!both("data[i]++;"));
+    assert!(!both("atomicAdd(&data[i], 1);"));
+    assert!(!both("int *p = data + n; *p = 1;"));
+}
+
+#[test]
+fn what_generators_draw_follows_their_seed() {
+    let drawn = |body: &str| n("#include <random>", &format!("{body} {LAUNCH}"));
+    // The first numbers of glibc's sequence of seed 1.
+    assert_eq!(drawn("int n = rand() % 1000;"), Some(383));
+    assert_eq!(drawn("srand(1); rand(); int n = rand() % 1000;"), Some(886));
+    assert_eq!(drawn("srand(time(0)); int n = rand() % 1000;"), None);
+    // The 10,000th number that the standard asks of its generators, by whatever way there.
+    assert_eq!(
+        drawn("std::mt19937 g; for (int i = 0; i < 9999; i++) g(); int n = g() % 1000000u;"),
+        Some(123_659_995 % 1_000_000)
+    );
+    // Numbers of a long loop are passed over by its trip count.
+    assert_eq!(
+        drawn(
+            "float *x = (float *)malloc(400000); srand(1);
+               for (int i = 0; i < 99999; i++) x[i] = rand() / (float)RAND_MAX;
+               int n = rand();"
+        ),
+        drawn("srand(1); int n = 0; for (int i = 0; i < 100000; i++) n = rand();")
+    );
+    // Under a condition on what is not known, how many were drawn is not known.
+    assert_eq!(drawn("if (time(0) > 3) rand(); int n = rand();"), None);
+}
+
+#[test]
+fn launches_in_loops_of_powers_are_all_made() {
+    let body = "for (int n = 6; n <= 48; n *= 2) { int *d; cudaMalloc(&d, n * 4);
+                  for (int i = 0; i < 100000; i++) { float x = i; check(x); } k<<<n, 32>>>(d, n); }";
+    let sites = launches(
+        "float sum; void check(float x) { for (int i = 0; i < 9; i++) sum += x; }",
+        body,
+    );
+    let n: Vec<Option<i64>> = sites.iter().map(|site| site.arguments[1]).collect();
+    assert_eq!(n, [6, 12, 24, 48].map(Some));
+}
+
+#[test]
+fn a_process_that_no_launcher_started_is_the_only_one() {
+    let text = "__global__ void k(int *data, int n) {}
+        int main(int argc, char **argv) { int size, rank; MPI_Init(&argc, &argv);
+          MPI_Comm_size(MPI_COMM_WORLD, &size); MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+          int n = 1024 * (rank + 1) / size; k<<<n / 32, 32>>>(nullptr, n); return 0; }";
+    let n = |environment: &[(&str, &str)]| ran_under(text, &[], environment).sites[0].arguments[1];
+    assert_eq!(n(&[]), Some(1024));
+    assert_eq!(n(&[("OMPI_COMM_WORLD_SIZE", "4")]), Some(256));
+    assert_eq!(n(&[("OMPI_COMM_WORLD_SIZE", "")]), None);
+}
+
+#[test]
+fn loops_without_an_end_are_left() {
+    for body in [
+        "int n = 1; while (n) { n = n == 7 ? 1 : n + 1; }",
+        "int n = 1; for (;;) n ^= 1;",
+        "int n = 0; for (long i = 0; i < 1L << 60; i++) n ^= 5;",
+        "int n = 5; for (int i = 0; i < 10; i++) n /= i;",
+        // Much memory, again and again.
+        "int n = 1; char *p = (char *)malloc(30000000);
+         for (int i = 0; i < 1000000; i++) { memset(p, i, 30000000); usleep(1); for (int j = 0; j < 9; j++) p[j] = j; }",
+    ] {
+        assert!(
+            launches("", &format!("{body} {LAUNCH}")).len() <= 1,
+            "{body}"
+        );
+    }
+}
