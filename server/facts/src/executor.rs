@@ -114,6 +114,9 @@ impl<'a> Executor<'a> {
         let domain = Domain::new(request.profile.warp_size, launch.block);
         let names = ["x", "y", "z"];
         let axes: [u8; 3] = [0, 1, 2];
+        let warp = u64::from(request.profile.warp_size.max(1));
+        let [x, y, _] = launch.block;
+        arena.set_uniform_axes([false, x % warp == 0, x.saturating_mul(y) % warp == 0]);
         // Blocks before threads: a sum is written in the order its symbols were made.
         let block = axes.map(|axis| {
             let extent = launch.grid[axis as usize].min(i64::MAX as u64) as i64;

@@ -95,7 +95,7 @@ pub struct Stride {
 }
 
 /// An address as a sum: bytes from the start of the array.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinearAddress {
     /// What all threads have in common.
     pub constant: i64,
@@ -105,6 +105,48 @@ pub struct LinearAddress {
     pub block: [i64; 3],
     /// Bytes an iteration of each loop around it moves it by, outermost first.
     pub loops: Vec<i64>,
+}
+
+/// Coordinates and counters that something varies with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VariesWith {
+    /// Thread coordinates.
+    pub thread: [bool; 3],
+    /// Block coordinates.
+    pub block: [bool; 3],
+    /// Counters of the loops around, outermost first.
+    pub loops: Vec<bool>,
+}
+
+/// A summand of an address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AddressPart {
+    /// A coordinate of the thread in its block.
+    Thread(usize),
+    /// A coordinate of the block in its grid.
+    Block(usize),
+    /// The counter of a loop around the access, by its depth.
+    Loop(usize),
+    /// `of / divisor % modulus`.
+    Digit {
+        /// A sum of coordinates and counters.
+        of: LinearAddress,
+        /// At least 1.
+        divisor: i64,
+        /// `None`: the quotient itself.
+        modulus: Option<i64>,
+    },
+    /// Something else, which is the same where what it varies with is.
+    Values {
+        /// Tells apart those of one kernel.
+        number: u32,
+        /// How many values it may have, where its range is known.
+        count: Option<u64>,
+        /// What it varies with.
+        with: VariesWith,
+        /// True where data or code that is not followed decides it.
+        by_data: bool,
+    },
 }
 
 /// What an index is made of.
@@ -215,6 +257,8 @@ pub struct Access {
     pub linear: Option<LinearAddress>,
     /// The same without what the threads of one block have among themselves, which may then be no such sum.
     pub linear_in_blocks: Option<LinearAddress>,
+    /// Of an address that is no such sum: bytes that a step of each part moves it by.
+    pub parts: Option<Vec<(i64, AddressPart)>>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,
     /// Global, local, texture: distinct transaction units touched.

@@ -5,6 +5,7 @@
 //! is then summed over all of them.
 
 mod access;
+mod alignment;
 mod bodies;
 mod branch;
 mod cases;
@@ -30,6 +31,7 @@ mod linear;
 mod lockstep;
 mod loops;
 mod open;
+mod parts;
 mod results;
 mod routine;
 mod undefined;

@@ -135,7 +135,7 @@ pub fn profile(profiles: &Profiles, gpu: &str) -> Option<Arc<Profile>> {
         .map(str::to_ascii_lowercase)
         .filter(|word| !word.is_empty());
     let plain = words.filter(|word| {
-        !["nvidia", "amd", "intel", "geforce", "tesla", "radeon"].contains(&word.as_str())
+        !["nvidia", "amd", "intel", "geforce", "tesla", "radeon", "gpu"].contains(&word.as_str())
     });
     let plain = plain.collect::<Vec<_>>().join("-");
     let same = SAME.iter().find(|(name, _)| *name == plain);
@@ -448,6 +448,7 @@ mod tests {
             ("Tesla P100-PCIE-16GB", "tesla-p100"),
             ("AMD RX 6900 XT", "rx-6900-xt"),
             ("TITAN Xp", "titan-xp"),
+            ("NVIDIA GeForce RTX 3060 Laptop GPU", "rtx-3060-laptop"),
         ] {
             let found = profile(&profiles, gpu).map(|profile| profile.id.clone());
             assert_eq!(found.as_deref(), Some(id), "{gpu}");

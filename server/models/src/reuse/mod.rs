@@ -12,6 +12,7 @@
 
 mod footprint;
 mod index;
+mod values;
 
 use warplens_facts::facts::{Launch, Node, Op, Pattern, SourceFacts, Space};
 
@@ -215,9 +216,10 @@ fn off_chip(access: &ExecutedAccess) -> bool {
     matches!(access.space, Space::Global | Space::Texture)
 }
 
-/// Where it goes follows from coordinates, counters and parameters.
+/// Where it goes follows from coordinates, counters and parameters, or from data in the order that these give.
 fn by_place(access: &ExecutedAccess) -> bool {
-    off_chip(access) && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
+    let known = !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown);
+    off_chip(access) && (known || access.parts.is_some())
 }
 
 /// Accesses that may touch the same bytes and share their fate in the caches.
@@ -322,7 +324,14 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
             None => f64::from(access.bytes_per_lane),
         };
         let per_warp = executions[first] / setting.residency.warps().max(1.0);
-        let extents = Extents::new(setting.launch, index, &loops[first], &parameters, per_warp);
+        let extents = Extents::new(
+            setting.launch,
+            index,
+            &loops[first],
+            &parameters,
+            per_warp,
+            access.array_bytes,
+        );
         // Bytes are counted as they are, elements are as big as what is moved of each.
         let scale = if *bytes > 1.0 { element } else { 1.0 };
         let size = (scale, element);
