@@ -37,6 +37,8 @@ pub(crate) struct Measure<'a> {
     pub(crate) taken: &'a [&'a str],
     /// Why unknown values are unknown.
     pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
+    /// Unknown values that move evenly along a sum of coordinates.
+    pub(crate) evenly: &'a FxHashMap<Symbol, Id>,
 }
 
 /// Cases looked at for the other case of an access, at most.
@@ -513,11 +515,17 @@ impl Measure<'_> {
     }
 
     /// The address as a sum of parts, of what goes through caches.
-    fn parts(&self, draft: &AccessDraft, context: &Context) -> Option<Vec<(i64, AddressPart)>> {
+    fn parts(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+    ) -> Option<Vec<(i64, AddressPart)>> {
+        if !is_cached(draft) {
+            return None;
+        }
+        let straight = self.straightened(draft, context);
         let variables = self.variables(context, false);
-        is_cached(draft)
-            .then(|| variables.parts(self.arena, draft.address))
-            .flatten()
+        variables.parts(self.arena, straight.unwrap_or(draft.address))
     }
 
     fn variables<'c>(&self, context: &'c Context, blocks_only: bool) -> Variables<'c> {

@@ -23,9 +23,17 @@ impl Measure<'_> {
         if unit == 0 {
             return Vec::new();
         }
-        let (constant, terms) = self.unwrapped(draft.address);
-        let mut known = self.arena.constant(constant);
+        let straight = self.straightened(draft, context);
         let mut step = unit;
+        if straight.is_some() {
+            // Where it begins, data decides all the same.
+            let (_, terms) = self.unwrapped(draft.address);
+            let open = terms.iter().filter(|term| self.arena.opaque(term.0).is_some());
+            let zeros = open.map(|(_, factor)| factor.trailing_zeros());
+            step = 1 << zeros.min().unwrap_or(0).min(unit.trailing_zeros());
+        }
+        let (constant, terms) = self.unwrapped(straight.unwrap_or(draft.address));
+        let mut known = self.arena.constant(constant);
         let mut apart: Vec<Symbol> = Vec::new();
         for (term, factor) in terms {
             if self.arena.opaque(term).is_none() {
@@ -50,7 +58,8 @@ impl Measure<'_> {
             let shift = self.arena.constant(shift);
             let address = self.arena.add(known, shift);
             let (sums, complete) = self.sum_apart(draft, address, context, &apart);
-            if !complete || sums.requests == 0.0 {
+            // Of a guess a sample is as good.
+            if sums.requests == 0.0 || !complete && straight.is_none() {
                 return Vec::new();
             }
             found.push(AlignedRequests {
@@ -141,7 +150,7 @@ impl Measure<'_> {
     }
 
     /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.
-    fn unwrapped(&self, address: Id) -> (i64, Vec<(Id, i64)>) {
+    pub(crate) fn unwrapped(&self, address: Id) -> (i64, Vec<(Id, i64)>) {
         let (mut constant, mut open) = self.arena.terms(address);
         let mut terms = Vec::new();
         while let Some((term, factor)) = open.pop() {

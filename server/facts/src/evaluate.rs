@@ -5,7 +5,7 @@ use warplens_ir::{
     Reason, Site, Storage, Type, UnaryOp, VarId,
 };
 use warplens_machine::Mix;
-use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
+use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind, SymbolSet};
 
 use crate::draft::{AccessDraft, BranchDraft, Unseen};
 use crate::executor::Executor;
@@ -170,8 +170,33 @@ impl Executor<'_> {
     /// A fresh unknown integer.
     pub(crate) fn unknown(&mut self, data: bool, variation: Variation) -> Id {
         let name = if data { "data" } else { "?" };
-        let Variation { uniform, with } = variation;
-        self.arena.opaque_of(name, data, uniform, with)
+        let Variation {
+            uniform,
+            with,
+            along,
+        } = variation;
+        let id = self.arena.opaque_of(name, data, uniform, with);
+        if let (Some(along), Some(symbol)) = (along, self.arena.as_symbol(id)) {
+            self.evenly.insert(symbol, along);
+        }
+        id
+    }
+
+    /// What a sum or a product of floating point varies with: evenly along what one side does where the other is the same there.
+    fn variation_by(&self, op: IrOp, a: &Value, b: &Value) -> Variation {
+        let (x, y) = (self.variation(a), self.variation(b));
+        let along = |one: Variation, other: Variation| {
+            let apart = |sum: &Id| !self.arena.varies_with(*sum).meets(other.with);
+            one.along.filter(apart)
+        };
+        let along = match op {
+            IrOp::Div => along(x, y),
+            IrOp::Mul => along(x, y).or_else(|| along(y, x)),
+            IrOp::Add | IrOp::Sub if x.along.is_some() && x.along == y.along => x.along,
+            IrOp::Add | IrOp::Sub => along(x, y).or_else(|| along(y, x)),
+            _ => None,
+        };
+        Variation { along, ..x | y }
     }
 
     /// A fresh integer that is a function of those and not followed: data where one of them is.
@@ -206,7 +231,17 @@ impl Executor<'_> {
         Variation {
             uniform: !self.arena.varies_in_warp(id),
             with: self.arena.varies_with(id),
+            along: self.line(id),
         }
+    }
+
+    /// What an integer moves evenly along.
+    fn line(&self, id: Id) -> Option<Id> {
+        if let Some(along) = self.arena.as_symbol(id).and_then(|symbol| self.evenly.get(&symbol)) {
+            return Some(*along);
+        }
+        let moves = self.arena.varies_with(id) != SymbolSet::NONE;
+        (moves && self.arena.opaque(id).is_none()).then_some(id)
     }
 
     /// True where some values may be below zero.
@@ -567,7 +602,7 @@ impl Executor<'_> {
             Type::Int { .. } | Type::Pointer(..) | Type::Array(..)
         );
         if float {
-            let variation = self.variation(&a) | self.variation(&b);
+            let variation = self.variation_by(op, &a, &b);
             if matches!(operand_type, Type::Float { .. }) {
                 self.conversion(&left.ty, &operand_type, line, &mut a);
                 self.conversion(&right.ty, &operand_type, line, &mut b);
@@ -1795,7 +1830,10 @@ impl Executor<'_> {
                 let variation = match self.arrays[array.0 as usize].space {
                     Space::Local => Variation::ANY,
                     Space::Shared => Variation::unknown(self.variation_of(*offset).uniform),
-                    _ => self.variation_of(*offset),
+                    _ => Variation {
+                        along: None,
+                        ..self.variation_of(*offset)
+                    },
                 };
                 match &expression.ty {
                     Type::Int { .. } => {

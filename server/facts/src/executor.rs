@@ -63,6 +63,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) routines: Routines,
     /// Why unknown values are unknown, where there is more to say.
     pub(crate) reasons: FxHashMap<Symbol, NoValue>,
+    /// Unknown values that move evenly along a sum of coordinates.
+    pub(crate) evenly: FxHashMap<Symbol, Id>,
     /// When the value at hand has none.
     pub(crate) doubted: Option<Doubt>,
     pub(crate) accesses: Vec<AccessDraft>,
@@ -203,6 +205,7 @@ impl<'a> Executor<'a> {
             dependence: Graph::new(request.kernel.name_site.line),
             routines: Routines::default(),
             reasons: FxHashMap::default(),
+            evenly: FxHashMap::default(),
             doubted: None,
             accesses: Vec::new(),
             branches: Vec::new(),

@@ -19,6 +19,7 @@ mod draft;
 mod elements;
 mod env;
 mod evaluate;
+mod evenly;
 mod execute;
 mod executor;
 pub mod facts;

@@ -105,6 +105,8 @@ pub(crate) struct Variation {
     pub(crate) uniform: bool,
     /// Coordinates and counters: threads, blocks and iterations that agree in them have the same value.
     pub(crate) with: SymbolSet,
+    /// A sum of coordinates of which it is some number of times as much, and a number more; what these numbers are data decides.
+    pub(crate) along: Option<Id>,
 }
 
 impl Variation {
@@ -112,11 +114,13 @@ impl Variation {
     pub(crate) const NONE: Variation = Variation {
         uniform: true,
         with: SymbolSet::NONE,
+        along: None,
     };
     /// Each lane may have its own each time.
     pub(crate) const ANY: Variation = Variation {
         uniform: false,
         with: SymbolSet::ALL,
+        along: None,
     };
 
     /// Of a value of which no more is known.
@@ -124,6 +128,7 @@ impl Variation {
         Variation {
             uniform,
             with: SymbolSet::ALL,
+            along: None,
         }
     }
 }
@@ -136,6 +141,7 @@ impl std::ops::BitOr for Variation {
         Variation {
             uniform: self.uniform && other.uniform,
             with: self.with | other.with,
+            along: None,
         }
     }
 }

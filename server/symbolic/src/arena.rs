@@ -157,6 +157,11 @@ impl SymbolSet {
     pub const NONE: SymbolSet = SymbolSet(0);
     /// It may vary with anything.
     pub const ALL: SymbolSet = SymbolSet(u128::MAX);
+
+    /// True where some symbol is in both.
+    pub fn meets(self, other: SymbolSet) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 impl std::ops::BitOr for SymbolSet {

@@ -24,11 +24,14 @@ pub(super) struct Pick {
     pub id: VarId,
     /// The part in the first element: its first byte.
     pub offset: u32,
-    /// Which element.
+    /// Which element, behind the sum of these two.
     pub index: V,
+    pub behind: i64,
     /// Bytes of an element.
     pub size: u32,
-    /// Elements.
+    /// Elements: of those from the first on every so many-th.
+    pub first: u32,
+    pub every: u32,
     pub count: u32,
 }
 
@@ -39,6 +42,11 @@ impl Pick {
             offset: (self.offset).wrapping_add((index as u32).wrapping_mul(size)),
             ..self
         }
+    }
+
+    /// The elements that the subscript may name.
+    pub(super) fn elements(self) -> impl Iterator<Item = u32> {
+        (self.first..self.count).step_by(self.every.max(1) as usize)
     }
 
     /// The first byte of the part in an element.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use rayon::prelude::*;
-use warplens_base::DiskFiles;
 use warplens_db::settings::Settings;
 use warplens_db::{Configured, Engine, KernelAnalysis, Overrides, Project, WarpInstructions};
 use warplens_facts::facts::{Node, SourceFacts, Space};
@@ -16,6 +15,7 @@ use warplens_models::{Estimate, ModelId, ModelInput, Question};
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
 
+use super::commands::WithCommands;
 use super::row::{Row, Table};
 
 /// Stack of a thread that analyses source.
@@ -171,10 +171,12 @@ impl<'a> Subject<'a> {
         let mut paths = HashMap::new();
         let mut documents = HashMap::new();
         let mut folders = Vec::new();
+        let mut options = BTreeMap::new();
         for row in &table.rows {
             if !texts.contains_key(&row.source) {
                 let (path, text) = read(sources, &row.source)?;
                 folders.extend(path.parent().map(Path::to_owned));
+                options.insert(path.clone(), row.options.clone());
                 texts.insert(row.source.clone(), text);
                 paths.insert(row.source.clone(), path);
             }
@@ -186,7 +188,7 @@ impl<'a> Subject<'a> {
         }
         folders.sort();
         folders.dedup();
-        let project = Project::new(Arc::new(DiskFiles::new()), folders);
+        let project = Project::new(Arc::new(WithCommands::new(&options)), folders);
         Ok(Subject {
             engine: Engine::with_project(profiles.clone(), project),
             profiles,
@@ -340,6 +342,7 @@ fn overrides(row: &Row, profile: &Profile) -> Overrides {
         .map(|(blocks, warps)| blocks.saturating_mul(warps));
     Overrides {
         warps_per_sm,
+        array_bytes: row.array_bytes.clone(),
         ..Overrides::of_configuration(&row.configuration)
     }
 }

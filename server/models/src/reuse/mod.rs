@@ -149,10 +149,15 @@ fn own(all: &mut [Traffic], input: &ModelInput, setting: &Setting) {
     let bytes =
         (resources.local_bytes_per_thread + resources.spill_bytes_per_thread) as f64 * threads;
     let l1 = held(bytes, setting.l1);
+    // Fermi's and Kepler's L1 keeps what threads write of their own; later ones hand every store on to L2.
+    let capability = input.profile.compute_capability;
+    let writes_back = capability.is_some_and(|(major, _)| (2..5).contains(&major));
     let l2 = held(bytes * setting.residency.active_sms, setting.l2);
     for (traffic, access) in all.iter_mut().zip(&input.accesses) {
         if access.space == Space::Local {
-            traffic.l2 *= 1.0 - l1;
+            if access.op == Op::Load || writes_back {
+                traffic.l2 *= 1.0 - l1;
+            }
             traffic.dram = traffic.l2 * (1.0 - l2);
         }
     }
