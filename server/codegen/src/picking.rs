@@ -9,12 +9,10 @@
 use rustc_hash::FxHashSet;
 use warplens_ir::{Kernel, VarId};
 
+use crate::build::{WIDEST, common};
 use crate::graph::{Block, Graph, Op, Space, V};
 use crate::thresholds::nvcc;
 use crate::{Options, build, passes, recipes, select};
-
-/// Bytes that the widest access moves: subscripts are told apart by no larger steps.
-pub(crate) const WIDEST: u64 = 16;
 
 /// Loops in each other that are told apart.
 const DEEPEST: usize = 16;
@@ -129,11 +127,6 @@ fn multiple_of(graph: &Graph, v: V) -> u64 {
         }
         _ => 1,
     }
-}
-
-/// The greatest common divisor.
-pub(crate) fn common(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common(b, a % b) }
 }
 
 /// The fewest bytes by which an address in one of the arrays moves, `u32::MAX` where it does not; `None` of others.

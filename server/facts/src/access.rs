@@ -14,8 +14,8 @@ use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::draft::{AccessDraft, RequestKind, Unseen, word};
 use crate::facts::{
-    Access, AddressPart, Certainty, Form, IndexExpression, LinearAddress, Op, OtherCase,
-    Pattern, Space, Stride,
+    Access, AddressPart, AlignedRequests, Certainty, Form, IndexExpression, LinearAddress, Op,
+    OtherCase, Pattern, Space, Stride,
 };
 use crate::index::Coordinates;
 use crate::linear::Variables;
@@ -49,12 +49,12 @@ pub(crate) const OTHER_BUDGET: u32 = 1024;
 pub(crate) struct Sums {
     pub(crate) requests: f64,
     lanes: f64,
-    pub(crate) transactions: f64,
-    pub(crate) ideal: f64,
-    pub(crate) bytes: f64,
+    transactions: f64,
+    ideal: f64,
+    bytes: f64,
     passes: f64,
     ideal_passes: f64,
-    pub(crate) lines: [f64; 3],
+    lines: [f64; 3],
     /// The first cost seen; where all are equal nothing depends on how often a case occurs.
     seen: Option<Cost>,
     varied: bool,
@@ -100,6 +100,17 @@ impl Sums {
         ];
         for sum in own.into_iter().chain(&mut self.lines) {
             *sum *= times;
+        }
+    }
+
+    /// The sums as those of one alignment.
+    pub(crate) fn aligned(&self) -> AlignedRequests {
+        AlignedRequests {
+            requests: self.requests,
+            transactions: self.transactions,
+            ideal_transactions: self.ideal,
+            bytes_moved: self.bytes,
+            lines: self.lines,
         }
     }
 
@@ -293,6 +304,7 @@ impl Measure<'_> {
             let met = budget.count(self.domain, self.arena, &context.counters, &guards);
             if met.lanes > 0.0 {
                 access.why = Some(Why::IndexWithoutValue(doubt.why.clone()));
+                access.by_alignment = self.as_if_defined(draft, context);
                 return access;
             }
         }
@@ -336,6 +348,13 @@ impl Measure<'_> {
             access.why = Some(Why::InRegisters);
         }
         access
+    }
+
+    /// What requests take if the index means what it says.
+    fn as_if_defined(&self, draft: &AccessDraft, context: &Context) -> Vec<AlignedRequests> {
+        let (sums, _) = self.sum(draft, draft.address, context, OTHER_BUDGET);
+        let some = sums.requests > 0.0 && !matches!(draft.space, Space::Shared | Space::Constant);
+        some.then(|| sums.aligned()).into_iter().collect()
     }
 
     /// True where another launch or argument than the one assumed could change a condition.
@@ -515,11 +534,7 @@ impl Measure<'_> {
     }
 
     /// The address as a sum of parts, of what goes through caches.
-    fn parts(
-        &mut self,
-        draft: &AccessDraft,
-        context: &Context,
-    ) -> Option<Vec<(i64, AddressPart)>> {
+    fn parts(&mut self, draft: &AccessDraft, context: &Context) -> Option<Vec<(i64, AddressPart)>> {
         if !is_cached(draft) {
             return None;
         }

@@ -28,7 +28,9 @@ impl Measure<'_> {
         if straight.is_some() {
             // Where it begins, data decides all the same.
             let (_, terms) = self.unwrapped(draft.address);
-            let open = terms.iter().filter(|term| self.arena.opaque(term.0).is_some());
+            let open = terms
+                .iter()
+                .filter(|term| self.arena.opaque(term.0).is_some());
             let zeros = open.map(|(_, factor)| factor.trailing_zeros());
             step = 1 << zeros.min().unwrap_or(0).min(unit.trailing_zeros());
         }
@@ -62,13 +64,7 @@ impl Measure<'_> {
             if sums.requests == 0.0 || !complete && straight.is_none() {
                 return Vec::new();
             }
-            found.push(AlignedRequests {
-                requests: sums.requests,
-                transactions: sums.transactions,
-                ideal_transactions: sums.ideal,
-                bytes_moved: sums.bytes,
-                lines: sums.lines,
-            });
+            found.push(sums.aligned());
         }
         found
     }

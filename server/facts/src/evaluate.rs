@@ -237,7 +237,11 @@ impl Executor<'_> {
 
     /// What an integer moves evenly along.
     fn line(&self, id: Id) -> Option<Id> {
-        if let Some(along) = self.arena.as_symbol(id).and_then(|symbol| self.evenly.get(&symbol)) {
+        if let Some(along) = self
+            .arena
+            .as_symbol(id)
+            .and_then(|symbol| self.evenly.get(&symbol))
+        {
             return Some(*along);
         }
         let moves = self.arena.varies_with(id) != SymbolSet::NONE;
@@ -1086,8 +1090,7 @@ impl Executor<'_> {
                 Value::pointer(p, self.arena.select(truth, i, j))
             }
             _ => {
-                let variation =
-                    self.variation(&x) | self.variation(&y) | self.variation_of(truth);
+                let variation = self.variation(&x) | self.variation(&y) | self.variation_of(truth);
                 let mut loads = x.loads;
                 loads.append(&mut y.loads);
                 Value {

@@ -273,7 +273,8 @@ pub struct Access {
     /// alignments that leave the transactions as they are, that of one.
     pub lines_per_request: Option<[f64; 3]>,
     /// Where the start is unknown but the same for all lanes of a warp: what requests take for each place where it may lie
-    /// within a transaction unit, evenly spaced. Empty otherwise.
+    /// within a transaction unit, evenly spaced. Where the index has no value for some thread: what they take if it had the one
+    /// that it says. Empty otherwise.
     pub by_alignment: Vec<AlignedRequests>,
     /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
     pub passes_per_request: Option<f64>,

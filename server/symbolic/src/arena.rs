@@ -318,9 +318,10 @@ impl Arena {
     pub fn varies_in_warp(&self, id: Id) -> bool {
         self.symbols_of(id)
             .any(|symbol| match self.symbol_kind(symbol) {
-                SymbolKind::Thread(axis) => {
-                    !self.uniform_axes.get(usize::from(axis)).is_some_and(|is| *is)
-                }
+                SymbolKind::Thread(axis) => !self
+                    .uniform_axes
+                    .get(usize::from(axis))
+                    .is_some_and(|is| *is),
                 SymbolKind::Opaque { uniform, .. } => !uniform,
                 _ => false,
             })

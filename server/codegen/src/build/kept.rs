@@ -5,10 +5,10 @@ use smallvec::{SmallVec, smallvec};
 use warplens_ir::{BinaryOp, ExprKind, LoopKind};
 
 use super::parts::Parts;
+use super::place::common;
 use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
-use crate::picking::common;
 use crate::frequency::{Frequency, Share};
 use crate::graph::{B, End, Loop, Op, Space, Ty, V};
 use crate::thresholds::nvcc;

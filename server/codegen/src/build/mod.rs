@@ -26,6 +26,8 @@ mod views;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Controls, Kernel, Site, Storage, Type, VarId};
 
+pub(crate) use place::{WIDEST, common};
+
 use crate::Options;
 use crate::frequency::Frequency;
 use crate::graph::{Args, B, Block, End, Graph, Inst, Op, Ty, V};

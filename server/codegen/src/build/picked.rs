@@ -2,10 +2,9 @@
 
 use warplens_ir::{BinaryOp, Type, VarId};
 
-use super::place::{Pick, Place};
+use super::place::{Pick, Place, WIDEST, common};
 use super::{Builder, Value, machine, scalars};
 use crate::graph::{Op, Ty, V};
-use crate::picking::{WIDEST, common};
 
 impl Builder<'_> {
     /// An element of what is `offset` bytes into a variable: chosen, or the variable lies in memory.

@@ -4,6 +4,14 @@ use warplens_ir::VarId;
 
 use crate::graph::{Space, V};
 
+/// Bytes that the widest access moves: subscripts are told apart by no larger steps.
+pub(crate) const WIDEST: u64 = 16;
+
+/// The greatest common divisor.
+pub(crate) fn common(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common(b, a % b) }
+}
+
 /// Something that can be read and written.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {

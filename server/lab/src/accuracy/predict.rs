@@ -135,7 +135,10 @@ pub fn profile(profiles: &Profiles, gpu: &str) -> Option<Arc<Profile>> {
         .map(str::to_ascii_lowercase)
         .filter(|word| !word.is_empty());
     let plain = words.filter(|word| {
-        !["nvidia", "amd", "intel", "geforce", "tesla", "radeon", "gpu"].contains(&word.as_str())
+        ![
+            "nvidia", "amd", "intel", "geforce", "tesla", "radeon", "gpu",
+        ]
+        .contains(&word.as_str())
     });
     let plain = plain.collect::<Vec<_>>().join("-");
     let same = SAME.iter().find(|(name, _)| *name == plain);

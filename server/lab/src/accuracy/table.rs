@@ -100,7 +100,8 @@ pub fn parse(id: &str, text: &str, meta: &Value) -> anyhow::Result<Table> {
         if let Some(value) = argument["value"].as_i64() {
             passed.insert(name.to_owned(), value);
         }
-        if let (Some(elements), Some(ty)) = (argument["elements"].as_u64(), argument["type"].as_str())
+        if let (Some(elements), Some(ty)) =
+            (argument["elements"].as_u64(), argument["type"].as_str())
             && let Some(bytes) = element_bytes(ty)
         {
             array_bytes.insert(name.to_owned(), elements.saturating_mul(bytes));

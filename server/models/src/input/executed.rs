@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use warplens_facts::facts::{
-    Access, AddressPart, Alias, IndexExpression, LinearAddress, Node, Op, Pattern, Site, SourceFacts, Space,
-    Stride, StructField,
+    Access, AddressPart, Alias, IndexExpression, LinearAddress, Node, Op, Pattern, Site,
+    SourceFacts, Space, Stride, StructField,
 };
 
 use super::expected::ExpectedRequest;

@@ -192,6 +192,13 @@ impl Footprint {
         }
     }
 
+    /// True where data decides a part of the address.
+    pub(super) fn is_drawn(&self) -> bool {
+        let movements = self.bases.iter().flat_map(|(_, movements)| movements);
+        let mut drawn = movements.filter(|movement| matches!(movement.count, Count::Drawn(_)));
+        drawn.next().is_some()
+    }
+
     /// Distinct bytes with this many blocks along each dimension.
     pub(super) fn bytes(&self, blocks: [f64; 3]) -> f64 {
         self.touched(blocks, false)

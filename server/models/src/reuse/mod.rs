@@ -224,7 +224,7 @@ fn off_chip(access: &ExecutedAccess) -> bool {
 /// Where it goes follows from coordinates, counters and parameters, or from data in the order that these give.
 fn by_place(access: &ExecutedAccess) -> bool {
     let known = !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown);
-    off_chip(access) && (known || access.parts.is_some())
+    off_chip(access) && (known || access.linear.is_some() || access.parts.is_some())
 }
 
 /// Accesses that may touch the same bytes and share their fate in the caches.
@@ -273,6 +273,19 @@ impl Touched {
             Places::Any(each) => each * blocks.iter().product::<f64>(),
         };
         bytes.min(self.most)
+    }
+
+    /// The part of an array that a cache of that size holds, of one that is read at any place; of others nothing is there by chance.
+    fn held_by_chance(&self, cache: f64) -> f64 {
+        let anywhere = match &self.places {
+            Places::Along(footprint) => footprint.is_drawn(),
+            Places::Any(_) => true,
+        };
+        if anywhere && self.most > 0.0 {
+            (cache / self.most).min(1.0)
+        } else {
+            0.0
+        }
     }
 
     /// In the sectors that hold them.
@@ -457,7 +470,9 @@ impl Group {
         let least = if kept.whole {
             whole
         } else {
-            self.along_rows(windows, kept).max(whole)
+            let fetched = self.along_rows(windows, kept);
+            let missed = 1.0 - self.touched.held_by_chance(setting.l2 * setting.held_l2);
+            (fetched * missed).max(whole)
         };
         let dram = least + (l2 - least).max(0.0) * (1.0 - setting.held_l2);
         let dram = dram.min(moved);

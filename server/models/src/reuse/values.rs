@@ -1,6 +1,7 @@
 //! How many values a summand of an address takes: quotients and remainders of coordinates, and what data decides.
 
 use warplens_facts::facts::{AddressPart, LinearAddress, VariesWith};
+use warplens_symbolic::gcd;
 
 use super::footprint::Extents;
 use super::index::{Polynomial, Symbol};
@@ -140,17 +141,17 @@ impl Extents<'_> {
             if *factor != 0 && values > 1.0 {
                 combinations *= values;
                 span += factor.unsigned_abs() as f64 * (values - 1.0);
-                unit = common(unit, factor.unsigned_abs());
+                unit = gcd(unit, *factor);
             }
         }
-        for factor in block {
-            unit = common(unit, factor.unsigned_abs());
+        for factor in block.iter().filter(|factor| **factor != 0) {
+            unit = gcd(unit, *factor);
         }
         Count::Quotient(Quotient {
             combinations,
             span,
             block: block.map(|factor| factor.unsigned_abs() as f64),
-            unit: unit.max(1) as f64,
+            unit: unit.unsigned_abs().max(1) as f64,
             divisor: (*divisor).max(1) as f64,
             modulus: modulus.map_or(f64::INFINITY, |modulus| modulus as f64),
         })
@@ -204,8 +205,8 @@ impl Extents<'_> {
             factors.fold(0.0, f64::max) >= drawn.factor * drawn.range
         };
         let threads = (0..3).filter(|&axis| with.thread[axis] && !apart(Symbol::Thread(axis)));
-        let loops = (0..with.loops.len())
-            .filter(|&depth| with.loops[depth] && !apart(Symbol::Loop(depth)));
+        let loops =
+            (0..with.loops.len()).filter(|&depth| with.loops[depth] && !apart(Symbol::Loop(depth)));
         let threads: f64 = threads.map(|axis| self.block[axis]).product();
         let loops: f64 = loops.map(|depth| self.turns(depth)).product();
         let blocks = [0, 1, 2].map(|axis| with.block[axis] && !apart(Symbol::Block(axis)));
@@ -243,8 +244,4 @@ impl Extents<'_> {
 fn bits(loops: &[bool]) -> u64 {
     let loops = loops.iter().take(64).enumerate();
     loops.fold(0, |all, (depth, varies)| all | u64::from(*varies) << depth)
-}
-
-fn common(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common(b, a % b) }
 }
