@@ -80,7 +80,7 @@ impl Measure<'_> {
         }
         let mut bounded: Vec<Id> = Vec::new();
         for (guard, _) in &context.guards {
-            let Some((sum, most)) = self.bound(guard) else {
+            let Some((sum, most)) = self.bound(*guard) else {
                 continue;
             };
             let (_, parts) = self.arena.terms(sum);
@@ -105,7 +105,7 @@ impl Measure<'_> {
     }
 
     /// The sum that a condition bounds, and the most that it lets through.
-    fn bound(&self, guard: &Guard) -> Option<(Id, i64)> {
+    fn bound(&self, guard: Guard) -> Option<(Id, i64)> {
         let &Node::Binary(op @ (BinaryOp::Lt | BinaryOp::Le), a, b) =
             self.arena.node(guard.condition)
         else {
