@@ -227,6 +227,7 @@ pub(crate) fn access(line: u32) -> Access {
         pattern: Pattern::Coalesced,
         linear: None,
         linear_in_blocks: None,
+        parts: None,
         stride: Some(Stride {
             bytes: 4,
             text: "1".to_owned(),

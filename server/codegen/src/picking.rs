@@ -9,6 +9,7 @@
 use rustc_hash::FxHashSet;
 use warplens_ir::{Kernel, VarId};
 
+use crate::build::{WIDEST, common};
 use crate::graph::{Block, Graph, Op, Space, V};
 use crate::thresholds::nvcc;
 use crate::{Options, build, passes, recipes, select};
@@ -43,6 +44,8 @@ pub(crate) fn pays(
     let (mut comparisons, mut instructions) = (0.0, 0.0);
     for (block, code) in graph.blocks.iter().zip(&code.blocks) {
         let times = times(&graph, block);
+        // Words side by side are compared for together.
+        let mut together: FxHashSet<(bool, V, i64)> = FxHashSet::default();
         for &v in &block.code {
             let inst = graph.inst(v);
             if inst.ty.is_float()
@@ -52,8 +55,10 @@ pub(crate) fn pays(
                 let made: u32 = made.map(|(_, count)| count).sum();
                 instructions -= times * f64::from(made.saturating_sub(1));
             }
-            let bytes = match inst.op {
-                Op::Load(Space::Local, bytes, ..) | Op::Store(Space::Local, bytes, _) => bytes,
+            let (bytes, at) = match inst.op {
+                Op::Load(Space::Local, bytes, at, _) | Op::Store(Space::Local, bytes, at) => {
+                    (bytes, at)
+                }
                 Op::Atomic(Space::Local, _) => return false,
                 _ => continue,
             };
@@ -64,8 +69,12 @@ pub(crate) fn pays(
                 instructions -= times * saved;
             } else {
                 // One array of all: the assembler does not tell them apart.
-                let elements = all * 4 / u64::from(step.max(4));
-                comparisons += times * elements as f64 * f64::from(bytes).max(4.0) / 4.0;
+                let step = common(u64::from(step), WIDEST).max(4);
+                let elements = all * 4 / step;
+                let loads = matches!(inst.op, Op::Load(..));
+                if together.insert((loads, inst.args[0], at.div_euclid(step as i64))) {
+                    comparisons += times * elements as f64 * f64::from(bytes).max(4.0) / 4.0;
+                }
             }
         }
         let all = code.iter().map(|instruction| instruction.count);
@@ -91,6 +100,35 @@ fn times(graph: &Graph, block: &Block) -> f64 {
     (f64::from(block.copies) - before) * turns + before * turns / weight
 }
 
+/// A number that a subscript is always a multiple of: a loop's counter begins at a number and moves by one.
+fn multiple_of(graph: &Graph, v: V) -> u64 {
+    let inst = graph.inst(v);
+    match (inst.op, inst.args.as_slice()) {
+        (Op::Int(value), _) => value.unsigned_abs(),
+        (Op::Phi, &[first, mut last]) => {
+            let mut moved: i64 = 0;
+            for _ in 0..DEEPEST {
+                if last == v {
+                    let start = graph.int(first).map_or(1, i64::unsigned_abs);
+                    return common(start, moved.unsigned_abs()).max(1);
+                }
+                let next = graph.inst(last);
+                let (Op::Add, &[a, b]) = (next.op, next.args.as_slice()) else {
+                    return 1;
+                };
+                let (rest, number) = match (graph.int(a), graph.int(b)) {
+                    (Some(number), _) => (b, number),
+                    (_, Some(number)) => (a, number),
+                    _ => return 1,
+                };
+                (last, moved) = (rest, moved.wrapping_add(number));
+            }
+            1
+        }
+        _ => 1,
+    }
+}
+
 /// The fewest bytes by which an address in one of the arrays moves, `u32::MAX` where it does not; `None` of others.
 fn step(graph: &Graph, mut address: V, in_memory: &FxHashSet<VarId>) -> Option<u32> {
     let mut step = u32::MAX;
@@ -98,7 +136,11 @@ fn step(graph: &Graph, mut address: V, in_memory: &FxHashSet<VarId>) -> Option<u
         let inst = graph.inst(address);
         match inst.op {
             Op::Base(id) => return in_memory.contains(&id).then_some(step),
-            Op::Address(size, _) => step = step.min(size),
+            Op::Address(size, _) => {
+                let every = multiple_of(graph, inst.args[1]).clamp(1, u64::from(u32::MAX));
+                let every = u32::try_from(every).unwrap_or(u32::MAX);
+                step = step.min(size.saturating_mul(every));
+            }
             Op::Offset(_) | Op::Extend(_) => {}
             _ => return None,
         }

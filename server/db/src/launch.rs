@@ -212,11 +212,7 @@ impl Given {
             probabilities,
             place,
             block_varies: false,
-            array_bytes: site.map_or_else(Vec::new, |(site, _)| {
-                let vars = kernel.vars.iter().zip(&site.extents);
-                vars.filter_map(|(var, bytes)| Some((var.name.clone(), (*bytes)?)))
-                    .collect()
-            }),
+            array_bytes: array_bytes(kernel, site.map(|(site, _)| &site.extents[..]), overrides),
             contents: site.map_or_else(Vec::new, |(site, _)| {
                 // Floating point decides no subscripts.
                 let vars = kernel.vars.iter().zip(&site.contents);
@@ -644,6 +640,21 @@ pub(crate) fn whole_warps(block: [u64; 3], warp_size: u32) -> [u64; 3] {
 /// The grid with which another block covers the same threads along x.
 pub(crate) fn whole_warps_grid(grid: [u64; 3], old: [u64; 3], new: [u64; 3]) -> [u64; 3] {
     [(grid[0] * old[0]).div_ceil(new[0]).max(1), grid[1], grid[2]]
+}
+
+/// Bytes of what pointers point to, as the caller or the launch says them.
+fn array_bytes(
+    kernel: &Kernel,
+    extents: Option<&[Option<u64>]>,
+    overrides: &Overrides,
+) -> Vec<(String, u64)> {
+    let vars = kernel.vars.iter().enumerate();
+    let known = vars.filter_map(|(number, var)| {
+        let given = overrides.array_bytes.get(&var.name).copied();
+        let launched = || extents.and_then(|extents| extents.get(number).copied().flatten());
+        Some((var.name.clone(), given.or_else(launched)?))
+    });
+    known.collect()
 }
 
 fn directive_values(values: &[(String, String)]) -> LaunchValues {

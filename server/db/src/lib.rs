@@ -137,6 +137,8 @@ pub struct Overrides {
     pub without: Vec<warplens_models::Factor>,
     /// `--data NAME=FILE`: what array parameters point to, raw and little-endian.
     pub contents: BTreeMap<String, Arc<[u8]>>,
+    /// Bytes of the memory that pointer parameters point to, by their names, where the caller knows them.
+    pub array_bytes: BTreeMap<String, u64>,
     /// `-T NAME=VALUE`.
     pub template_args: BTreeMap<String, String>,
     /// Which launches of a kernel are looked at.

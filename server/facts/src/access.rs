@@ -14,8 +14,8 @@ use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
 use crate::draft::{AccessDraft, RequestKind, Unseen, word};
 use crate::facts::{
-    Access, AlignedRequests, Certainty, Form, IndexExpression, LinearAddress, Op, OtherCase,
-    Pattern, Space, Stride,
+    Access, AddressPart, AlignedRequests, Certainty, Form, IndexExpression, LinearAddress, Op,
+    OtherCase, Pattern, Space, Stride,
 };
 use crate::index::Coordinates;
 use crate::linear::Variables;
@@ -37,18 +37,17 @@ pub(crate) struct Measure<'a> {
     pub(crate) taken: &'a [&'a str],
     /// Why unknown values are unknown.
     pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
+    /// Unknown values that move evenly along a sum of coordinates.
+    pub(crate) evenly: &'a FxHashMap<Symbol, Id>,
 }
 
-/// Alignments that are looked at, at most, where it is not known.
-const ALIGNMENTS: i64 = 8;
-
 /// Cases looked at for the other case of an access, at most.
-const OTHER_BUDGET: u32 = 1024;
+pub(crate) const OTHER_BUDGET: u32 = 1024;
 
 /// Sums over all requests.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
-    requests: f64,
+    pub(crate) requests: f64,
     lanes: f64,
     transactions: f64,
     ideal: f64,
@@ -101,6 +100,17 @@ impl Sums {
         ];
         for sum in own.into_iter().chain(&mut self.lines) {
             *sum *= times;
+        }
+    }
+
+    /// The sums as those of one alignment.
+    pub(crate) fn aligned(&self) -> AlignedRequests {
+        AlignedRequests {
+            requests: self.requests,
+            transactions: self.transactions,
+            ideal_transactions: self.ideal,
+            bytes_moved: self.bytes,
+            lines: self.lines,
         }
     }
 
@@ -168,6 +178,12 @@ impl Measure<'_> {
             _ => global_unit_bytes_for(self.profile, hardware_op(draft.op), draft.bytes),
         };
         let (index, index_expression) = self.index(draft);
+        let linear = self.linear(draft, context, false);
+        let parts = if linear.is_none() {
+            self.parts(draft, context)
+        } else {
+            None
+        };
         let mut access = Access {
             site: draft.site,
             text: draft.text.clone(),
@@ -181,8 +197,9 @@ impl Measure<'_> {
             index_expression,
             pattern: Pattern::Unknown,
             stride: self.stride(draft, context),
-            linear: self.linear(draft, context, false),
+            linear,
             linear_in_blocks: self.linear(draft, context, true),
+            parts,
             field: draft.field.clone(),
             transactions_per_request: None,
             ideal_transactions_per_request: None,
@@ -243,6 +260,7 @@ impl Measure<'_> {
                 stride: access.stride,
                 linear: access.linear,
                 linear_in_blocks: access.linear_in_blocks,
+                parts: access.parts,
                 ..found
             };
         }
@@ -286,6 +304,7 @@ impl Measure<'_> {
             let met = budget.count(self.domain, self.arena, &context.counters, &guards);
             if met.lanes > 0.0 {
                 access.why = Some(Why::IndexWithoutValue(doubt.why.clone()));
+                access.by_alignment = self.as_if_defined(draft, context);
                 return access;
             }
         }
@@ -331,6 +350,13 @@ impl Measure<'_> {
         access
     }
 
+    /// What requests take if the index means what it says.
+    fn as_if_defined(&self, draft: &AccessDraft, context: &Context) -> Vec<AlignedRequests> {
+        let (sums, _) = self.sum(draft, draft.address, context, OTHER_BUDGET);
+        let some = sums.requests > 0.0 && !matches!(draft.space, Space::Shared | Space::Constant);
+        some.then(|| sums.aligned()).into_iter().collect()
+    }
+
     /// True where another launch or argument than the one assumed could change a condition.
     fn depends_on_assumption(&self, condition: Id, context: &Context) -> bool {
         let loose = context.loose.iter();
@@ -361,7 +387,7 @@ impl Measure<'_> {
         }
     }
 
-    fn sum(
+    pub(crate) fn sum(
         &self,
         draft: &AccessDraft,
         address: Id,
@@ -386,87 +412,6 @@ impl Measure<'_> {
             sums.add(case.weight, cost, lines, || shape(addresses, case.active));
         });
         (sums, complete)
-    }
-
-    /// What requests take where the unknown part of the address is a summand that all lanes of a warp share: only how it
-    /// lies within a transaction's `unit` of bytes matters.
-    fn by_alignment(
-        &mut self,
-        draft: &AccessDraft,
-        context: &Context,
-        unit: i64,
-    ) -> Vec<AlignedRequests> {
-        if unit == 0 {
-            return Vec::new();
-        }
-        let (constant, terms) = self.unwrapped(draft.address);
-        let mut known = self.arena.constant(constant);
-        let mut step = unit;
-        for (term, factor) in terms {
-            if self.arena.opaque(term).is_none() {
-                let scaled = self.arena.scale(term, factor);
-                known = self.arena.add(known, scaled);
-            } else if self.arena.varies_by_lane(term) {
-                return Vec::new();
-            } else {
-                step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
-            }
-        }
-        let step = step.max(unit / ALIGNMENTS);
-        let mut found = Vec::new();
-        for shift in (0..unit).step_by(step as usize) {
-            let shift = self.arena.constant(shift);
-            let address = self.arena.add(known, shift);
-            let (sums, complete) = self.sum(draft, address, context, OTHER_BUDGET);
-            if !complete || sums.requests == 0.0 {
-                return Vec::new();
-            }
-            found.push(AlignedRequests {
-                requests: sums.requests,
-                transactions: sums.transactions,
-                ideal_transactions: sums.ideal,
-                bytes_moved: sums.bytes,
-                lines: sums.lines,
-            });
-        }
-        found
-    }
-
-    /// The address without what is not known of it, where that moves all lanes of a warp together by whole periods: no figure
-    /// depends on it.
-    fn without_whole_periods(&mut self, draft: &AccessDraft) -> Option<Id> {
-        if draft.space == Space::Local {
-            return None;
-        }
-        let period = draft.period(self.profile);
-        let (constant, terms) = self.unwrapped(draft.address);
-        let mut known = self.arena.constant(constant);
-        for (term, factor) in terms {
-            if self.arena.opaque(term).is_none() {
-                let scaled = self.arena.scale(term, factor);
-                known = self.arena.add(known, scaled);
-            } else if self.arena.varies_by_lane(term) || factor % period != 0 {
-                return None;
-            }
-        }
-        Some(known)
-    }
-
-    /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.
-    fn unwrapped(&self, address: Id) -> (i64, Vec<(Id, i64)>) {
-        let (mut constant, mut open) = self.arena.terms(address);
-        let mut terms = Vec::new();
-        while let Some((term, factor)) = open.pop() {
-            let Node::Wrap(_, _, inner) = self.arena.node(term) else {
-                terms.push((term, factor));
-                continue;
-            };
-            let (more, inner) = self.arena.terms(*inner);
-            constant = constant.wrapping_add(more.wrapping_mul(factor));
-            let scaled = |(term, own): (Id, i64)| (term, own.wrapping_mul(factor));
-            open.extend(inner.into_iter().map(scaled));
-        }
-        (constant, terms)
     }
 
     /// The constraints under which the figures hold, whatever else was assumed; `None`: they depend on it.
@@ -582,19 +527,29 @@ impl Measure<'_> {
         context: &Context,
         blocks_only: bool,
     ) -> Option<LinearAddress> {
-        let cached = matches!(
-            draft.space,
-            Space::Global | Space::Texture | Space::Constant
-        );
-        let variables = Variables {
+        let variables = self.variables(context, blocks_only);
+        is_cached(draft)
+            .then(|| variables.read(self.arena, draft.address))
+            .flatten()
+    }
+
+    /// The address as a sum of parts, of what goes through caches.
+    fn parts(&mut self, draft: &AccessDraft, context: &Context) -> Option<Vec<(i64, AddressPart)>> {
+        if !is_cached(draft) {
+            return None;
+        }
+        let straight = self.straightened(draft, context);
+        let variables = self.variables(context, false);
+        variables.parts(self.arena, straight.unwrap_or(draft.address))
+    }
+
+    fn variables<'c>(&self, context: &'c Context, blocks_only: bool) -> Variables<'c> {
+        Variables {
             threads: self.threads,
             blocks: self.blocks,
             loops: context.loops(),
             blocks_only,
-        };
-        cached
-            .then(|| variables.read(self.arena, draft.address))
-            .flatten()
+        }
     }
 
     /// The distance between x-neighbours (or the innermost thread axis that has more than one thread).
@@ -662,6 +617,13 @@ impl Measure<'_> {
             _ => None,
         }
     }
+}
+
+fn is_cached(draft: &AccessDraft) -> bool {
+    matches!(
+        draft.space,
+        Space::Global | Space::Texture | Space::Constant
+    )
 }
 
 fn pattern(access: &Access, sums: &Sums) -> Pattern {

@@ -105,7 +105,7 @@ impl Measure<'_> {
             if data && draft.kind != BranchKind::Loop {
                 // Lanes decide independently with the stated probability.
                 let (p, lanes) = (draft.probability, self.domain.warp_size() as f64);
-                if self.arena.varies_by_lane(condition) {
+                if self.arena.varies_in_warp(condition) {
                     branch.taken_warp_fraction = Some(1.0 - (1.0 - p).powf(lanes));
                     branch.divergent_warp_fraction =
                         Some((1.0 - p.powf(lanes) - (1.0 - p).powf(lanes)).max(0.0));

@@ -198,7 +198,7 @@ impl Context {
             1.0 - probability
         };
         self.lane_factor *= probability;
-        self.warp_factor *= if arena.varies_by_lane(condition) {
+        self.warp_factor *= if arena.varies_in_warp(condition) {
             1.0 - (1.0 - probability).powf(warp_size)
         } else {
             probability

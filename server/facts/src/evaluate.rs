@@ -5,7 +5,7 @@ use warplens_ir::{
     Reason, Site, Storage, Type, UnaryOp, VarId,
 };
 use warplens_machine::Mix;
-use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
+use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind, SymbolSet};
 
 use crate::draft::{AccessDraft, BranchDraft, Unseen};
 use crate::executor::Executor;
@@ -14,7 +14,7 @@ use crate::facts::{
 };
 use crate::flow::{Draft, compute};
 use crate::issued;
-use crate::value::{ALIGNMENT, Array, ArrayId, Kind, Place, Value, is_memory, space_of};
+use crate::value::{ALIGNMENT, Array, ArrayId, Kind, Place, Value, Variation, is_memory, space_of};
 
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
@@ -168,16 +168,41 @@ impl Executor<'_> {
     // ---- values --------------------------------------------------------------------------------
 
     /// A fresh unknown integer.
-    pub(crate) fn unknown(&mut self, data: bool, uniform: bool) -> Id {
+    pub(crate) fn unknown(&mut self, data: bool, variation: Variation) -> Id {
         let name = if data { "data" } else { "?" };
-        self.arena
-            .symbol(name, SymbolKind::Opaque { data, uniform }, Interval::ANY)
+        let Variation {
+            uniform,
+            with,
+            along,
+        } = variation;
+        let id = self.arena.opaque_of(name, data, uniform, with);
+        if let (Some(along), Some(symbol)) = (along, self.arena.as_symbol(id)) {
+            self.evenly.insert(symbol, along);
+        }
+        id
+    }
+
+    /// What a sum or a product of floating point varies with: evenly along what one side does where the other is the same there.
+    fn variation_by(&self, op: IrOp, a: &Value, b: &Value) -> Variation {
+        let (x, y) = (self.variation(a), self.variation(b));
+        let along = |one: Variation, other: Variation| {
+            let apart = |sum: &Id| !self.arena.varies_with(*sum).meets(other.with);
+            one.along.filter(apart)
+        };
+        let along = match op {
+            IrOp::Div => along(x, y),
+            IrOp::Mul => along(x, y).or_else(|| along(y, x)),
+            IrOp::Add | IrOp::Sub if x.along.is_some() && x.along == y.along => x.along,
+            IrOp::Add | IrOp::Sub => along(x, y).or_else(|| along(y, x)),
+            _ => None,
+        };
+        Variation { along, ..x | y }
     }
 
     /// A fresh integer that is a function of those and not followed: data where one of them is.
-    fn unknown_of(&mut self, operands: &[Id], uniform: bool) -> Id {
+    fn unknown_of(&mut self, operands: &[Id], variation: Variation) -> Id {
         let data = operands.iter().any(|&id| self.depends_on_data(id));
-        self.unknown(data, uniform)
+        self.unknown(data, variation)
     }
 
     pub(crate) fn depends_on_data(&self, id: Id) -> bool {
@@ -189,17 +214,38 @@ impl Executor<'_> {
         match value.kind {
             Kind::Int(id) | Kind::Pointer(_, id) => id,
             Kind::Data => {
-                let uniform = value.uniform;
-                self.unknown(true, uniform)
+                let variation = value.variation;
+                self.unknown(true, variation)
             }
         }
     }
 
-    fn is_uniform(&self, value: &Value) -> bool {
+    fn variation(&self, value: &Value) -> Variation {
         match value.kind {
-            Kind::Int(id) | Kind::Pointer(_, id) => !self.arena.varies_by_lane(id),
-            Kind::Data => value.uniform,
+            Kind::Int(id) | Kind::Pointer(_, id) => self.variation_of(id),
+            Kind::Data => value.variation,
         }
+    }
+
+    pub(crate) fn variation_of(&self, id: Id) -> Variation {
+        Variation {
+            uniform: !self.arena.varies_in_warp(id),
+            with: self.arena.varies_with(id),
+            along: self.line(id),
+        }
+    }
+
+    /// What an integer moves evenly along.
+    fn line(&self, id: Id) -> Option<Id> {
+        if let Some(along) = self
+            .arena
+            .as_symbol(id)
+            .and_then(|symbol| self.evenly.get(&symbol))
+        {
+            return Some(*along);
+        }
+        let moves = self.arena.varies_with(id) != SymbolSet::NONE;
+        (moves && self.arena.opaque(id).is_none()).then_some(id)
     }
 
     /// True where some values may be below zero.
@@ -262,7 +308,7 @@ impl Executor<'_> {
         let line = expression.site.line;
         match &expression.kind {
             ExprKind::Int(value) => Value::int(self.arena.constant(*value)),
-            ExprKind::Float(_) => Value::data(true),
+            ExprKind::Float(_) => Value::data(Variation::NONE),
             ExprKind::Builtin(Builtin::GlobalIdx(axis)) => self.global_index(*axis, line),
             ExprKind::Builtin(builtin) => Value::int(self.builtin(*builtin)),
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
@@ -290,7 +336,7 @@ impl Executor<'_> {
                         Value::int(result)
                     }
                     UnaryOp::Neg => {
-                        let uniform = self.is_uniform(&value);
+                        let variation = self.variation(&value);
                         self.floating(
                             Arithmetic::Sum,
                             &expression.ty,
@@ -300,7 +346,7 @@ impl Executor<'_> {
                             &mut [&mut value],
                         );
                         Value {
-                            uniform,
+                            variation,
                             kind: Kind::Data,
                             loads: value.loads,
                             origin: None,
@@ -348,7 +394,7 @@ impl Executor<'_> {
                         let step = self.arena.constant(by * scale);
                         Value::pointer(array, self.arena.add(offset, step))
                     }
-                    Kind::Data => Value::data(before.uniform),
+                    Kind::Data => Value::data(before.variation),
                 };
                 if target.ty.is_float() {
                     self.floating(
@@ -390,10 +436,10 @@ impl Executor<'_> {
                         ..value
                     },
                     _ => {
-                        let uniform = self.is_uniform(&value);
+                        let variation = self.variation(&value);
                         Value {
                             kind: Kind::Data,
-                            uniform,
+                            variation,
                             loads: value.loads,
                             origin: None,
                             doubt: None,
@@ -413,17 +459,17 @@ impl Executor<'_> {
                     let offset = self.arena.constant(at as i64);
                     Value::pointer(array, offset)
                 }
-                Place::Lost => Value::data(false),
+                Place::Lost => Value::data(Variation::ANY),
             },
             ExprKind::Call(function, arguments) => self.call(function, arguments, expression),
             ExprKind::List(parts) => {
-                let mut last = Value::data(true);
+                let mut last = Value::data(Variation::NONE);
                 let mut loads = Vec::new();
-                let mut uniform = true;
+                let mut variation = Variation::NONE;
                 for part in parts {
                     last = self.eval(part);
                     loads.append(&mut last.loads.clone());
-                    uniform &= self.is_uniform(&last);
+                    variation = variation | self.variation(&last);
                 }
                 if parts.len() == 1 && !matches!(expression.ty, Type::Vector(..) | Type::Struct(_))
                 {
@@ -437,7 +483,7 @@ impl Executor<'_> {
                 Value {
                     kind,
                     loads,
-                    uniform,
+                    variation,
                     origin: None,
                     doubt: None,
                 }
@@ -454,23 +500,28 @@ impl Executor<'_> {
             }
             ExprKind::Opaque(reason, parts) => {
                 let build = *reason == Opaque::Build;
-                let (mut loads, mut uniform, mut data) =
-                    (Vec::new(), build, *reason == Opaque::Loaded);
+                let own = if build {
+                    Variation::NONE
+                } else {
+                    Variation::ANY
+                };
+                let (mut loads, mut variation, mut data) =
+                    (Vec::new(), own, *reason == Opaque::Loaded);
                 for part in parts {
                     let mut value = self.eval(part);
-                    uniform &= self.is_uniform(&value);
+                    variation = variation | self.variation(&value);
                     data |= build && matches!(value.kind, Kind::Data);
                     loads.append(&mut value.loads);
                 }
                 let kind = if data && matches!(expression.ty, Type::Float { .. }) {
                     Kind::Data
                 } else {
-                    Kind::Int(self.unknown(data, uniform))
+                    Kind::Int(self.unknown(data, variation))
                 };
                 Value {
                     kind,
                     loads,
-                    uniform,
+                    variation,
                     origin: None,
                     doubt: None,
                 }
@@ -555,7 +606,7 @@ impl Executor<'_> {
             Type::Int { .. } | Type::Pointer(..) | Type::Array(..)
         );
         if float {
-            let uniform = self.is_uniform(&a) && self.is_uniform(&b);
+            let variation = self.variation_by(op, &a, &b);
             if matches!(operand_type, Type::Float { .. }) {
                 self.conversion(&left.ty, &operand_type, line, &mut a);
                 self.conversion(&right.ty, &operand_type, line, &mut b);
@@ -611,7 +662,7 @@ impl Executor<'_> {
                 }
             }
             if comparison {
-                let id = self.unknown(true, uniform);
+                let id = self.unknown(true, variation);
                 return Value::int(id);
             }
             let mut loads = a.loads;
@@ -619,7 +670,7 @@ impl Executor<'_> {
             return Value {
                 kind: Kind::Data,
                 loads,
-                uniform,
+                variation,
                 origin: None,
                 doubt: None,
             };
@@ -645,7 +696,7 @@ impl Executor<'_> {
                 self.integer_by(kind_of(op), id, line, &mut [&mut a, &mut b]);
                 return Value {
                     kind,
-                    ..Value::data(false)
+                    ..Value::data(Variation::ANY)
                 };
             }
         }
@@ -674,8 +725,8 @@ impl Executor<'_> {
             }
         };
         if bare {
-            let uniform = self.is_uniform(&a) && self.is_uniform(&b);
-            let id = self.unknown_of(&[x, y], uniform);
+            let variation = self.variation(&a) | self.variation(&b);
+            let id = self.unknown_of(&[x, y], variation);
             self.integer_by(kind_of(op), Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
@@ -685,8 +736,7 @@ impl Executor<'_> {
             (x, y)
         };
         if let Some(why) = self.undefined(op, ty, y) {
-            let uniform = !self.arena.varies_by_lane(x);
-            let id = self.without_value(uniform, why);
+            let id = self.without_value(self.variation_of(x), why);
             self.integer_by(kind_of(op), Some(id), line, &mut [&mut a, &mut b]);
             return Value::int(id);
         }
@@ -818,7 +868,7 @@ impl Executor<'_> {
                 return Some(Kind::Int(if p == q {
                     self.arena.sub(x, y)
                 } else {
-                    self.unknown(false, true)
+                    self.unknown(false, Variation::NONE)
                 }));
             }
             (Kind::Pointer(array, offset), Kind::Int(by)) => (array, offset, by),
@@ -937,7 +987,7 @@ impl Executor<'_> {
                 }
             }
             (Type::Int { .. }, Kind::Data) => {
-                let id = self.unknown(true, result.uniform);
+                let id = self.unknown(true, result.variation);
                 Value {
                     kind: Kind::Int(id),
                     ..result
@@ -950,10 +1000,10 @@ impl Executor<'_> {
             },
             (Type::Pointer(..), _) => result,
             _ => {
-                let uniform = self.is_uniform(&result);
+                let variation = self.variation(&result);
                 Value {
                     kind: Kind::Data,
-                    uniform,
+                    variation,
                     loads: result.loads,
                     origin: None,
                     doubt: None,
@@ -1031,7 +1081,7 @@ impl Executor<'_> {
                 Value {
                     kind: Kind::Int(result),
                     loads,
-                    uniform: false,
+                    variation: Variation::ANY,
                     origin: None,
                     doubt: None,
                 }
@@ -1040,14 +1090,13 @@ impl Executor<'_> {
                 Value::pointer(p, self.arena.select(truth, i, j))
             }
             _ => {
-                let uniform =
-                    self.is_uniform(&x) && self.is_uniform(&y) && !self.arena.varies_by_lane(truth);
+                let variation = self.variation(&x) | self.variation(&y) | self.variation_of(truth);
                 let mut loads = x.loads;
                 loads.append(&mut y.loads);
                 Value {
                     kind: Kind::Data,
                     loads,
-                    uniform,
+                    variation,
                     origin: None,
                     doubt: None,
                 }
@@ -1077,15 +1126,15 @@ impl Executor<'_> {
             }
             Function::Bulk => {
                 self.bulk_copy(arguments, whole);
-                return Value::data(true);
+                return Value::data(Variation::NONE);
             }
             Function::CopyPastRegisters => {
                 self.copy_past_registers(arguments, whole);
-                return Value::data(true);
+                return Value::data(Variation::NONE);
             }
             Function::Load => {
                 let Some(pointer) = arguments.first() else {
-                    return Value::data(false);
+                    return Value::data(Variation::ANY);
                 };
                 let target = Expr {
                     kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -1111,7 +1160,7 @@ impl Executor<'_> {
                     self.write(&place, &target, value);
                     self.stands_for(first, &target, whole);
                 }
-                return Value::data(true);
+                return Value::data(Variation::NONE);
             }
             Function::Atomic(..) => {
                 let mut loads = Vec::new();
@@ -1131,11 +1180,11 @@ impl Executor<'_> {
                         self.stands_for(first, &target, whole);
                     }
                 }
-                let id = self.unknown(true, false);
+                let id = self.unknown(true, Variation::ANY);
                 return if whole.ty.is_int() {
                     Value::int(id)
                 } else {
-                    Value::data(false)
+                    Value::data(Variation::ANY)
                 };
             }
             Function::Tile { store } => {
@@ -1152,7 +1201,7 @@ impl Executor<'_> {
                 }
                 return Value {
                     loads,
-                    ..Value::data(false)
+                    ..Value::data(Variation::ANY)
                 };
             }
             Function::Pipe { store } => {
@@ -1161,7 +1210,7 @@ impl Executor<'_> {
                     needs.append(&mut self.eval(argument).loads);
                 }
                 let array = self.array("pipe", Space::Global);
-                let address = self.unknown(true, false);
+                let address = self.unknown(true, Variation::ANY);
                 let bytes = (whole.ty.size() as u32).max(1);
                 let op = if *store { Op::Store } else { Op::Load };
                 let load = self.record(array, address, bytes, bytes, op, whole, &needs);
@@ -1171,14 +1220,14 @@ impl Executor<'_> {
                 }
                 return Value {
                     loads: if *store { Vec::new() } else { vec![load] },
-                    ..Value::data(false)
+                    ..Value::data(Variation::ANY)
                 };
             }
             Function::Launched { store } => {
                 if let Some(place) = arguments.first() {
                     self.launched(place, if *store { Op::Store } else { Op::Load });
                 }
-                return Value::data(false);
+                return Value::data(Variation::ANY);
             }
             Function::Runtime => {
                 let mut needs = Vec::new();
@@ -1187,7 +1236,7 @@ impl Executor<'_> {
                 }
                 return Value {
                     loads: needs,
-                    ..Value::int(self.unknown(true, false))
+                    ..Value::int(self.unknown(true, Variation::ANY))
                 };
             }
             Function::Texture { store } => {
@@ -1196,13 +1245,13 @@ impl Executor<'_> {
                     needs.append(&mut self.eval(argument).loads);
                 }
                 let array = self.array("", Space::Texture);
-                let address = self.unknown(true, false);
+                let address = self.unknown(true, Variation::ANY);
                 let bytes = (whole.ty.size() as u32).max(4);
                 let op = if *store { Op::Store } else { Op::Load };
                 let load = self.record(array, address, bytes, bytes, op, whole, &needs);
                 return Value {
                     loads: if *store { Vec::new() } else { vec![load] },
-                    ..Value::data(false)
+                    ..Value::data(Variation::ANY)
                 };
             }
             _ => {}
@@ -1211,7 +1260,9 @@ impl Executor<'_> {
             .iter()
             .map(|argument| self.eval(argument))
             .collect();
-        let uniform = values.iter().all(|value| self.is_uniform(value));
+        let variation = values
+            .iter()
+            .fold(Variation::NONE, |all, value| all | self.variation(value));
         let mut operands: Vec<&mut Value> = values.iter_mut().collect();
         match function {
             Function::Min | Function::Max if operands.len() == 2 => {
@@ -1254,7 +1305,7 @@ impl Executor<'_> {
                 self.integer(result, line, &mut operands);
                 let id = match result {
                     Some(id) => id,
-                    None => self.unknown_of(&ids, uniform),
+                    None => self.unknown_of(&ids, variation),
                 };
                 Value::int(id)
             }
@@ -1272,7 +1323,7 @@ impl Executor<'_> {
                 Value {
                     kind: Kind::Data,
                     loads,
-                    uniform,
+                    variation,
                     origin: None,
                     doubt: None,
                 }
@@ -1286,7 +1337,7 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
-                Value::data(uniform)
+                Value::data(variation)
             }
             Function::Math(MathClass::Int(operations), _) => {
                 let issued = issued::integer(f64::from(*operations));
@@ -1298,7 +1349,7 @@ impl Executor<'_> {
                     &mut operands,
                 );
                 let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
-                let id = self.unknown_of(&ids, uniform);
+                let id = self.unknown_of(&ids, variation);
                 Value::int(id)
             }
             Function::Math(MathClass::Tensor, _) => {
@@ -1309,16 +1360,16 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
-                Value::data(false)
+                Value::data(Variation::ANY)
             }
             Function::Math(MathClass::Convert, _) => {
                 let issued = issued::conversion();
                 self.operation(Arithmetic::Conversion, 1.0, &issued, line, &mut operands);
                 if whole.ty.is_int() {
-                    let id = self.unknown(true, uniform);
+                    let id = self.unknown(true, variation);
                     Value::int(id)
                 } else {
-                    Value::data(uniform)
+                    Value::data(variation)
                 }
             }
             Function::WarpExchange(..) => {
@@ -1330,19 +1381,19 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
-                let id = self.unknown(true, false);
+                let id = self.unknown(true, Variation::ANY);
                 if whole.ty.is_int() {
                     Value::int(id)
                 } else {
-                    Value::data(false)
+                    Value::data(Variation::ANY)
                 }
             }
             Function::Ignored(_, name) => {
                 let left = values.first().map(|left| self.as_int(left));
                 self.wait_for_copies(name, left, line);
-                Value::data(true)
+                Value::data(Variation::NONE)
             }
-            _ => Value::data(true),
+            _ => Value::data(Variation::NONE),
         }
     }
 
@@ -1371,7 +1422,7 @@ impl Executor<'_> {
         }
         self.settle();
         let Some(pointer) = arguments.first() else {
-            return Value::data(false);
+            return Value::data(Variation::ANY);
         };
         if let Place::Memory(array, offset) = self.pointed_at(pointer) {
             let op = if store { Op::Store } else { Op::Load };
@@ -1381,11 +1432,11 @@ impl Executor<'_> {
             if !store {
                 return Value {
                     loads: vec![draft],
-                    ..Value::data(false)
+                    ..Value::data(Variation::ANY)
                 };
             }
         }
-        Value::data(false)
+        Value::data(Variation::ANY)
     }
 
     /// An instruction with its address as the source writes it: `ldmatrix [addr]`.
@@ -1453,7 +1504,7 @@ impl Executor<'_> {
         self.context = outer;
         self.settle();
         let place = self.place(to);
-        self.write(&place, to, Value::data(false));
+        self.write(&place, to, Value::data(Variation::ANY));
         let origin = self.origin(whole);
         let added = self.accesses.iter_mut().enumerate().skip(first);
         for (number, draft) in added {
@@ -1497,7 +1548,7 @@ impl Executor<'_> {
                 }
             }
             let offset = if bytes == 0 {
-                self.unknown(false, false)
+                self.unknown(false, Variation::ANY)
             } else {
                 offset
             };
@@ -1536,7 +1587,7 @@ impl Executor<'_> {
             .ty
             .element()
             .map_or(4, |element| (element.size() as u32).clamp(1, 16));
-        let address = self.unknown(true, false);
+        let address = self.unknown(true, Variation::ANY);
         let load = self.record(array, address, bytes, bytes, op, whole, needs);
         if op == Op::Load {
             vec![load]
@@ -1572,7 +1623,7 @@ impl Executor<'_> {
             (None, _) => (String::new(), Space::Global),
         };
         let bytes = (place.ty.size() as u32).max(1);
-        let address = self.unknown(true, false);
+        let address = self.unknown(true, Variation::ANY);
         self.accesses.push(AccessDraft {
             site: place.site,
             text: self.quote(place.site),
@@ -1734,7 +1785,7 @@ impl Executor<'_> {
             _ => Space::Global,
         };
         let array = self.array("", space);
-        let offset = self.unknown(true, false);
+        let offset = self.unknown(true, Variation::ANY);
         Place::Memory(array, offset)
     }
 
@@ -1744,14 +1795,14 @@ impl Executor<'_> {
             Place::Variable(id) => self.variable(*id),
             Place::Part(id, at) => {
                 let whole = self.variable(*id);
-                let uniform = self.is_uniform(&whole);
+                let variation = self.variation(&whole);
                 let origin = self.dependence.part(whole.origin, *at);
                 if expression.ty.is_int() {
-                    let unknown = self.unknown(true, uniform);
+                    let unknown = self.unknown(true, variation);
                     Value {
                         kind: Kind::Int(unknown),
                         loads: whole.loads,
-                        uniform,
+                        variation,
                         origin,
                         doubt: None,
                     }
@@ -1759,7 +1810,7 @@ impl Executor<'_> {
                     Value {
                         kind: Kind::Data,
                         loads: whole.loads,
-                        uniform,
+                        variation,
                         origin,
                         doubt: None,
                     }
@@ -1778,15 +1829,22 @@ impl Executor<'_> {
                 if let Some(known) = self.element(*array, *offset, &expression.ty) {
                     return Value { loads, ..known };
                 }
-                let uniform = !self.arena.varies_by_lane(*offset)
-                    && self.arrays[array.0 as usize].space != Space::Local;
+                // What blocks and iterations write to shared memory is theirs.
+                let variation = match self.arrays[array.0 as usize].space {
+                    Space::Local => Variation::ANY,
+                    Space::Shared => Variation::unknown(self.variation_of(*offset).uniform),
+                    _ => Variation {
+                        along: None,
+                        ..self.variation_of(*offset)
+                    },
+                };
                 match &expression.ty {
                     Type::Int { .. } => {
-                        let id = self.unknown(true, uniform);
+                        let id = self.unknown(true, variation);
                         Value {
                             kind: Kind::Int(id),
                             loads,
-                            uniform,
+                            variation,
                             origin: None,
                             doubt: None,
                         }
@@ -1794,16 +1852,16 @@ impl Executor<'_> {
                     _ => Value {
                         kind: Kind::Data,
                         loads,
-                        uniform,
+                        variation,
                         origin: None,
                         doubt: None,
                     },
                 }
             }
             Place::Lost => {
-                let id = self.unknown(false, false);
+                let id = self.unknown(false, Variation::ANY);
                 if expression.ty.is_float() {
-                    Value::data(false)
+                    Value::data(Variation::ANY)
                 } else {
                     Value::int(id)
                 }
@@ -1815,10 +1873,8 @@ impl Executor<'_> {
         match place {
             Place::Variable(id) => self.env.set(*id, Some(value)),
             Place::Part(id, at) => {
-                let uniform = self.is_uniform(&value) && {
-                    let whole = self.variable(*id);
-                    self.is_uniform(&whole)
-                };
+                let whole = self.variable(*id);
+                let variation = self.variation(&value) | self.variation(&whole);
                 let mut loads = value.loads;
                 let mut origin = None;
                 if let Some(old) = self.env.get(*id) {
@@ -1831,7 +1887,7 @@ impl Executor<'_> {
                 let value = Value {
                     kind: Kind::Data,
                     loads,
-                    uniform,
+                    variation,
                     origin,
                     doubt: None,
                 };
@@ -1859,8 +1915,8 @@ impl Executor<'_> {
         let var = self.kernel.var(id);
         if var.escapes {
             let value = match var.ty {
-                Type::Int { .. } => Value::int(self.unknown(true, false)),
-                _ => Value::data(false),
+                Type::Int { .. } => Value::int(self.unknown(true, Variation::ANY)),
+                _ => Value::data(Variation::ANY),
             };
             return value;
         }
@@ -1872,7 +1928,7 @@ impl Executor<'_> {
             }
             (Type::Int { .. }, Storage::Param(_)) if self.open.is_some() => {
                 let open = self.open_parameter(id);
-                Value::int(open.unwrap_or_else(|| self.unknown(false, true)))
+                Value::int(open.unwrap_or_else(|| self.unknown(false, Variation::NONE)))
             }
             (Type::Int { bits, signed }, Storage::Param(_)) => {
                 // One symbol, also where a side of a branch or a first look at a loop read it before.
@@ -1893,13 +1949,13 @@ impl Executor<'_> {
                 self.parameters.insert(id, symbol);
                 Value::int(symbol)
             }
-            (_, Storage::Param(_)) => Value::data(true),
+            (_, Storage::Param(_)) => Value::data(Variation::NONE),
             // Not yet written: undefined.
             (Type::Int { .. }, _) => {
-                let unknown = self.unknown(false, false);
+                let unknown = self.unknown(false, Variation::ANY);
                 Value::int(unknown)
             }
-            _ => Value::data(false),
+            _ => Value::data(Variation::ANY),
         };
         self.env.set(id, Some(value.clone()));
         value

@@ -10,7 +10,7 @@ use crate::executor::{Executor, Exits};
 use crate::facts::{BranchKind, NotUnderstood, OpClass, Operator};
 use crate::flow::{Draft, compute};
 use crate::issued;
-use crate::value::{Kind, Origin, Value};
+use crate::value::{Kind, Origin, Value, Variation};
 
 /// A kernel that takes more evaluations than this is cut off, and says so.
 const MOST_STEPS: u32 = 400_000;
@@ -181,7 +181,7 @@ impl Executor<'_> {
                 }
             }
             (Type::Int { .. }, Kind::Data) => {
-                let id = self.unknown(true, value.uniform);
+                let id = self.unknown(true, value.variation);
                 Value {
                     kind: Kind::Int(id),
                     ..value
@@ -194,10 +194,10 @@ impl Executor<'_> {
             },
             (Type::Pointer(..) | Type::Unknown(_), _) => value,
             (_, Kind::Int(id)) => {
-                let uniform = !self.arena.varies_by_lane(id);
+                let variation = self.variation_of(id);
                 Value {
                     kind: Kind::Data,
-                    uniform,
+                    variation,
                     loads: value.loads,
                     origin: None,
                     doubt: None,
@@ -414,11 +414,11 @@ impl Executor<'_> {
                 }
                 _ => Kind::Data,
             };
-            let uniform = a.uniform && b.uniform && !self.arena.varies_by_lane(condition);
+            let variation = a.variation | b.variation | self.variation_of(condition);
             let merged = Value {
                 kind,
                 loads,
-                uniform,
+                variation,
                 origin,
                 doubt: None,
             };
@@ -440,10 +440,10 @@ impl Executor<'_> {
             // Which of several returns a lane took is not followed.
             Some(result) if !returns_once(statements) => {
                 let unknown = if ty.is_int() {
-                    let id = self.unknown(data, false);
+                    let id = self.unknown(data, Variation::ANY);
                     Value::int(id)
                 } else {
-                    Value::data(false)
+                    Value::data(Variation::ANY)
                 };
                 self.env.set(result, Some(unknown));
                 Some(result)
@@ -453,13 +453,13 @@ impl Executor<'_> {
         match result {
             Some(result) => self.env.get(result).cloned().unwrap_or_else(|| {
                 if ty.is_int() {
-                    let id = self.unknown(false, false);
+                    let id = self.unknown(false, Variation::ANY);
                     Value::int(id)
                 } else {
-                    Value::data(false)
+                    Value::data(Variation::ANY)
                 }
             }),
-            None => Value::data(true),
+            None => Value::data(Variation::NONE),
         }
     }
 }

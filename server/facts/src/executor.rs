@@ -63,6 +63,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) routines: Routines,
     /// Why unknown values are unknown, where there is more to say.
     pub(crate) reasons: FxHashMap<Symbol, NoValue>,
+    /// Unknown values that move evenly along a sum of coordinates.
+    pub(crate) evenly: FxHashMap<Symbol, Id>,
     /// When the value at hand has none.
     pub(crate) doubted: Option<Doubt>,
     pub(crate) accesses: Vec<AccessDraft>,
@@ -114,6 +116,9 @@ impl<'a> Executor<'a> {
         let domain = Domain::new(request.profile.warp_size, launch.block);
         let names = ["x", "y", "z"];
         let axes: [u8; 3] = [0, 1, 2];
+        let warp = u64::from(request.profile.warp_size.max(1));
+        let [x, y, _] = launch.block;
+        arena.set_uniform_axes([false, x % warp == 0, x.saturating_mul(y) % warp == 0]);
         // Blocks before threads: a sum is written in the order its symbols were made.
         let block = axes.map(|axis| {
             let extent = launch.grid[axis as usize].min(i64::MAX as u64) as i64;
@@ -200,6 +205,7 @@ impl<'a> Executor<'a> {
             dependence: Graph::new(request.kernel.name_site.line),
             routines: Routines::default(),
             reasons: FxHashMap::default(),
+            evenly: FxHashMap::default(),
             doubted: None,
             accesses: Vec::new(),
             branches: Vec::new(),

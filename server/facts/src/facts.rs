@@ -144,7 +144,7 @@ pub struct Stride {
 }
 
 /// An address as a sum: bytes from the start of the array.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinearAddress {
     /// What all threads have in common.
     pub constant: i64,
@@ -154,6 +154,48 @@ pub struct LinearAddress {
     pub block: [i64; 3],
     /// Bytes an iteration of each loop around it moves it by, outermost first.
     pub loops: Vec<i64>,
+}
+
+/// Coordinates and counters that something varies with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VariesWith {
+    /// Thread coordinates.
+    pub thread: [bool; 3],
+    /// Block coordinates.
+    pub block: [bool; 3],
+    /// Counters of the loops around, outermost first.
+    pub loops: Vec<bool>,
+}
+
+/// A summand of an address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AddressPart {
+    /// A coordinate of the thread in its block.
+    Thread(usize),
+    /// A coordinate of the block in its grid.
+    Block(usize),
+    /// The counter of a loop around the access, by its depth.
+    Loop(usize),
+    /// `of / divisor % modulus`.
+    Digit {
+        /// A sum of coordinates and counters.
+        of: LinearAddress,
+        /// At least 1.
+        divisor: i64,
+        /// `None`: the quotient itself.
+        modulus: Option<i64>,
+    },
+    /// Something else, which is the same where what it varies with is.
+    Values {
+        /// Tells apart those of one kernel.
+        number: u32,
+        /// How many values it may have, where its range is known.
+        count: Option<u64>,
+        /// What it varies with.
+        with: VariesWith,
+        /// True where data or code that is not followed decides it.
+        by_data: bool,
+    },
 }
 
 /// What an index is made of.
@@ -264,6 +306,8 @@ pub struct Access {
     pub linear: Option<LinearAddress>,
     /// The same without what the threads of one block have among themselves, which may then be no such sum.
     pub linear_in_blocks: Option<LinearAddress>,
+    /// Of an address that is no such sum: bytes that a step of each part moves it by.
+    pub parts: Option<Vec<(i64, AddressPart)>>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,
     /// Global, local, texture: distinct transaction units touched.
@@ -278,7 +322,8 @@ pub struct Access {
     /// alignments that leave the transactions as they are, that of one.
     pub lines_per_request: Option<[f64; 3]>,
     /// Where the start is unknown but the same for all lanes of a warp: what requests take for each place where it may lie
-    /// within a transaction unit, evenly spaced. Empty otherwise.
+    /// within a transaction unit, evenly spaced. Where the index has no value for some thread: what they take if it had the one
+    /// that it says. Empty otherwise.
     pub by_alignment: Vec<AlignedRequests>,
     /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
     pub passes_per_request: Option<f64>,

@@ -9,7 +9,7 @@ use warplens_symbolic::{BinaryOp, Id};
 
 use crate::executor::Executor;
 use crate::facts::{Form, Op, Space};
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Value, Variation};
 
 /// Rows and columns of the matrices that a fragment is made of.
 const SIDE: u32 = 8;
@@ -118,7 +118,7 @@ impl Executor<'_> {
         }
         Some(Value {
             loads: if *store { Vec::new() } else { loads },
-            ..Value::data(false)
+            ..Value::data(Variation::ANY)
         })
     }
 

@@ -5,6 +5,7 @@
 //! is then summed over all of them.
 
 mod access;
+mod alignment;
 mod bodies;
 mod branch;
 mod cases;
@@ -18,6 +19,7 @@ mod draft;
 mod elements;
 mod env;
 mod evaluate;
+mod evenly;
 mod execute;
 mod executor;
 pub mod facts;
@@ -30,6 +32,7 @@ mod linear;
 mod lockstep;
 mod loops;
 mod open;
+mod parts;
 mod results;
 mod routine;
 mod undefined;

@@ -17,7 +17,7 @@ use crate::executor::{Executor, Exits};
 use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::issued;
-use crate::value::{ArrayId, Kind, Origin, Value};
+use crate::value::{ArrayId, Kind, Origin, Value, Variation};
 
 /// Iterations of a loop whose bound is not known.
 const GUESSED_TRIPS: i64 = 16;
@@ -298,8 +298,8 @@ impl Executor<'_> {
                 }
                 _ => {
                     let data = ends_by_data || self.depends_on_data(exits.returned);
-                    let uniform = !self.arena.varies_by_lane(exits.returned);
-                    self.unknown(data, uniform)
+                    let uniform = !self.arena.varies_in_warp(exits.returned);
+                    self.unknown(data, Variation::unknown(uniform))
                 }
             };
         }
@@ -444,7 +444,7 @@ impl Executor<'_> {
             let value = Value {
                 kind,
                 loads: Vec::new(),
-                uniform: value.uniform,
+                variation: value.variation,
                 origin: None,
                 doubt: None,
             };
@@ -548,7 +548,7 @@ impl Executor<'_> {
             (Kind::Int(_), Kind::Int(end)) => end,
             (Kind::Pointer(p, _), Kind::Pointer(q, end)) if p == q => end,
             (Kind::Data, _) | (_, Kind::Data) => {
-                return Motion::Lost(true, before.uniform && after.uniform);
+                return Motion::Lost(true, before.variation.uniform && after.variation.uniform);
             }
             _ => return Motion::Lost(false, false),
         };
@@ -575,7 +575,7 @@ impl Executor<'_> {
             _ => {}
         }
         let data = self.arena.opaque(end).unwrap_or(false);
-        Motion::Lost(data, !self.arena.varies_by_lane(end))
+        Motion::Lost(data, !self.arena.varies_in_warp(end))
     }
 
     /// Variables that come back to their first values together, each made of them alone.
@@ -645,12 +645,12 @@ impl Executor<'_> {
     /// The value after a number of iterations.
     fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
         let lost = |executor: &mut Self, data: bool, uniform: bool| match value.kind {
-            Kind::Int(_) => Value::int(executor.unknown(data, uniform)),
+            Kind::Int(_) => Value::int(executor.unknown(data, Variation::unknown(uniform))),
             Kind::Pointer(array, _) => {
-                let offset = executor.unknown(data, uniform);
+                let offset = executor.unknown(data, Variation::unknown(uniform));
                 Value::pointer(array, offset)
             }
-            Kind::Data => Value::data(uniform),
+            Kind::Data => Value::data(Variation::unknown(uniform)),
         };
         match motion {
             Motion::Still => value.clone(),

@@ -59,6 +59,7 @@ impl Executor<'_> {
             grid_assumed,
             taken: &taken,
             reasons: &self.reasons,
+            evenly: &self.evenly,
         };
         for draft in &self.accesses {
             let key = (

@@ -15,7 +15,7 @@ use crate::context::{Budget, Executions};
 use crate::executor::Executor;
 use crate::facts::{CopiedLine, Space};
 use crate::flow::Draft;
-use crate::value::{Kind, Part, Place, Value};
+use crate::value::{Kind, Part, Place, Value, Variation};
 
 /// How often a body runs, against once for each thread of the launch.
 #[derive(Debug, Clone, Copy)]
@@ -47,19 +47,20 @@ impl Executor<'_> {
         };
         let body = shapes.and_then(|shapes| self.body_for(id, routine, shapes, call.site));
         if self.routines.failed {
-            return Value::data(false);
+            return Value::data(Variation::ANY);
         }
         let Some(body) = body else {
             return self.in_place(routine, values, call);
         };
-        let mut uniform = true;
+        let mut variation = Variation::NONE;
         let mut uses = Vec::new();
         for value in &mut values {
-            uniform &= match value.kind {
-                Kind::Int(id) => !self.arena.varies_by_lane(id),
-                Kind::Pointer(..) => false,
-                Kind::Data => value.uniform,
-            };
+            variation = variation
+                | match value.kind {
+                    Kind::Int(id) => self.variation_of(id),
+                    Kind::Pointer(..) => Variation::ANY,
+                    Kind::Data => value.variation,
+                };
             uses.append(&mut value.loads);
         }
         uses.sort_unstable();
@@ -73,11 +74,11 @@ impl Executor<'_> {
             self.dependence.call(f64::from(operations));
         }
         if !call.ty.is_int() {
-            return Value::data(uniform);
+            return Value::data(variation);
         }
         let id = match self.routines.bodies[body].value {
             Some(value) => self.arena.constant(value),
-            None => self.unknown(true, uniform),
+            None => self.unknown(true, variation),
         };
         Value::int(id)
     }
@@ -99,7 +100,7 @@ impl Executor<'_> {
             Kind::Int(id) => match (self.arena.as_const(id), self.arena.opaque(id)) {
                 (Some(value), _) => Some(Shape::Constant(value)),
                 (None, Some(true)) if !self.arena.has_placeholder(id) => Some(Shape::Integer {
-                    uniform: !self.arena.varies_by_lane(id),
+                    uniform: !self.arena.varies_in_warp(id),
                 }),
                 _ => None,
             },
@@ -107,7 +108,7 @@ impl Executor<'_> {
                 && self.arena.as_const(offset).is_some())
             .then_some(Shape::Array),
             Kind::Data => Some(Shape::Data {
-                uniform: value.uniform,
+                uniform: value.variation.uniform,
             }),
         }
     }
@@ -154,8 +155,10 @@ impl Executor<'_> {
         for (param, shape) in routine.params.iter().zip(&key.1) {
             let value = match *shape {
                 Shape::Constant(value) => Value::int(self.arena.constant(value)),
-                Shape::Integer { uniform } => Value::int(self.unknown(true, uniform)),
-                Shape::Data { uniform } => Value::data(uniform),
+                Shape::Integer { uniform } => {
+                    Value::int(self.unknown(true, Variation::unknown(uniform)))
+                }
+                Shape::Data { uniform } => Value::data(Variation::unknown(uniform)),
                 Shape::Array => {
                     let name = self.kernel.var(*param).name.clone();
                     let array = self.array(&name, Space::Local);

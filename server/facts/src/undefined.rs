@@ -8,13 +8,13 @@ use warplens_ir::{BinaryOp as IrOp, Type};
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind};
 
 use crate::executor::Executor;
-use crate::value::{Doubt, Value};
+use crate::value::{Doubt, Value, Variation};
 use crate::why::NoValue;
 
 impl Executor<'_> {
     /// A value that no thread has; `why`: what is wrong.
-    pub(crate) fn without_value(&mut self, uniform: bool, why: NoValue) -> Id {
-        let id = self.unknown(false, uniform);
+    pub(crate) fn without_value(&mut self, variation: Variation, why: NoValue) -> Id {
+        let id = self.unknown(false, variation);
         if let Some(symbol) = self.arena.as_symbol(id) {
             self.reasons.insert(symbol, why);
         }

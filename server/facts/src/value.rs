@@ -1,7 +1,7 @@
 //! What an expression of the kernel can be while it is executed symbolically.
 
 use warplens_ir::{AddressSpace, Storage, Type, Var};
-use warplens_symbolic::Id;
+use warplens_symbolic::{Id, SymbolSet};
 
 use crate::facts::{Alias, Space};
 use crate::why::NoValue;
@@ -98,14 +98,62 @@ pub(crate) enum Kind {
     Data,
 }
 
+/// What a value that is not followed varies with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Variation {
+    /// True where all lanes of a warp have the same.
+    pub(crate) uniform: bool,
+    /// Coordinates and counters: threads, blocks and iterations that agree in them have the same value.
+    pub(crate) with: SymbolSet,
+    /// A sum of coordinates of which it is some number of times as much, and a number more; what these numbers are data decides.
+    pub(crate) along: Option<Id>,
+}
+
+impl Variation {
+    /// One value for the whole launch.
+    pub(crate) const NONE: Variation = Variation {
+        uniform: true,
+        with: SymbolSet::NONE,
+        along: None,
+    };
+    /// Each lane may have its own each time.
+    pub(crate) const ANY: Variation = Variation {
+        uniform: false,
+        with: SymbolSet::ALL,
+        along: None,
+    };
+
+    /// Of a value of which no more is known.
+    pub(crate) fn unknown(uniform: bool) -> Variation {
+        Variation {
+            uniform,
+            with: SymbolSet::ALL,
+            along: None,
+        }
+    }
+}
+
+/// Of what is made of two values.
+impl std::ops::BitOr for Variation {
+    type Output = Variation;
+
+    fn bitor(self, other: Variation) -> Variation {
+        Variation {
+            uniform: self.uniform && other.uniform,
+            with: self.with | other.with,
+            along: None,
+        }
+    }
+}
+
 /// A value and the loads it waits for.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) kind: Kind,
     /// Drafts of loads whose result this is, not yet used by any instruction.
     pub(crate) loads: Vec<usize>,
-    /// True where all lanes of a warp have the same, for values that are not followed.
-    pub(crate) uniform: bool,
+    /// For values that are not followed.
+    pub(crate) variation: Variation,
     /// The operation it comes from.
     pub(crate) origin: Origin,
     /// When it has no value at all.
@@ -115,24 +163,24 @@ pub(crate) struct Value {
 impl Value {
     /// True where two values are the same, wherever each comes from.
     pub(crate) fn is_like(&self, other: &Value) -> bool {
-        self.kind == other.kind && self.loads == other.loads && self.uniform == other.uniform
+        self.kind == other.kind && self.loads == other.loads && self.variation == other.variation
     }
 
     pub(crate) fn int(id: Id) -> Value {
         Value {
             kind: Kind::Int(id),
             loads: Vec::new(),
-            uniform: false,
+            variation: Variation::ANY,
             origin: None,
             doubt: None,
         }
     }
 
-    pub(crate) fn data(uniform: bool) -> Value {
+    pub(crate) fn data(variation: Variation) -> Value {
         Value {
             kind: Kind::Data,
             loads: Vec::new(),
-            uniform,
+            variation,
             origin: None,
             doubt: None,
         }
@@ -142,7 +190,7 @@ impl Value {
         Value {
             kind: Kind::Pointer(array, offset),
             loads: Vec::new(),
-            uniform: false,
+            variation: Variation::ANY,
             origin: None,
             doubt: None,
         }

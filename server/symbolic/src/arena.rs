@@ -10,6 +10,13 @@ use crate::Interval;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub(crate) u32);
 
+impl Id {
+    /// Its number, by which those of one arena are told apart.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A symbol: an index into the arena's symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(pub(crate) u32);
@@ -141,10 +148,36 @@ pub enum Node {
     Wrap(u8, bool, Id),
 }
 
+/// Symbols that a value varies with, those among them that it reaches through opaque values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SymbolSet(u128);
+
+impl SymbolSet {
+    /// One value.
+    pub const NONE: SymbolSet = SymbolSet(0);
+    /// It may vary with anything.
+    pub const ALL: SymbolSet = SymbolSet(u128::MAX);
+
+    /// True where some symbol is in both.
+    pub fn meets(self, other: SymbolSet) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl std::ops::BitOr for SymbolSet {
+    type Output = SymbolSet;
+
+    fn bitor(self, other: SymbolSet) -> SymbolSet {
+        SymbolSet(self.0 | other.0)
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Meta {
     /// Bit of each symbol it depends on.
     pub(crate) symbols: u128,
+    /// The same, and what opaque ones among them depend on.
+    pub(crate) reached: u128,
     pub(crate) range: Interval,
     /// The range over all values of assumed symbols: the one that rewriting may rely on.
     pub(crate) wide: Interval,
@@ -157,6 +190,8 @@ pub struct Arena {
     meta: Vec<Meta>,
     /// The size of each expression as a tree, without sharing.
     weights: Vec<u32>,
+    /// Thread coordinates that the lanes of a warp share.
+    uniform_axes: [bool; 3],
     ids: FxHashMap<Node, Id>,
     symbols: Vec<(String, SymbolKind)>,
     /// The bit of each symbol in [`Meta::symbols`]; opaque symbols of one kind share theirs.
@@ -245,10 +280,51 @@ impl Arena {
             Node::Symbol(symbol),
             Meta {
                 symbols: 1 << bit,
+                reached: if matches!(kind, SymbolKind::Opaque { .. }) {
+                    u128::MAX
+                } else {
+                    1 << bit
+                },
                 range,
                 wide,
             },
         )
+    }
+
+    /// An opaque value that varies with those symbols alone.
+    pub fn opaque_of(&mut self, name: &str, data: bool, uniform: bool, with: SymbolSet) -> Id {
+        let kind = SymbolKind::Opaque { data, uniform };
+        let id = self.symbol(name, kind, Interval::ANY);
+        self.meta[id.0 as usize].reached = with.0;
+        id
+    }
+
+    /// The symbols that it varies with, also through opaque values.
+    pub fn varies_with(&self, id: Id) -> SymbolSet {
+        SymbolSet(self.meta[id.0 as usize].reached)
+    }
+
+    /// True where a symbol is in a set.
+    pub fn is_in(&self, symbol: Symbol, set: SymbolSet) -> bool {
+        set.0 >> self.bits[symbol.0 as usize] & 1 == 1
+    }
+
+    /// Says which thread coordinates are the same for all lanes of a warp: where a row of the block is whole warps.
+    pub fn set_uniform_axes(&mut self, axes: [bool; 3]) {
+        self.uniform_axes = axes;
+    }
+
+    /// True where lanes of one warp may differ in it under this block's shape; [`Arena::varies_by_lane`] holds for any.
+    pub fn varies_in_warp(&self, id: Id) -> bool {
+        self.symbols_of(id)
+            .any(|symbol| match self.symbol_kind(symbol) {
+                SymbolKind::Thread(axis) => !self
+                    .uniform_axes
+                    .get(usize::from(axis))
+                    .is_some_and(|is| *is),
+                SymbolKind::Opaque { uniform, .. } => !uniform,
+                _ => false,
+            })
     }
 
     /// How many values a counter has, one that became opaque too; `None` for what is none.
@@ -267,6 +343,15 @@ impl Arena {
     /// The symbol of that number, as a polynomial names it; `None` where there is none.
     pub fn symbol_named(&self, name: crate::Name) -> Option<Symbol> {
         ((name as usize) < self.symbols.len()).then_some(Symbol(name))
+    }
+
+    /// A symbol as an expression.
+    pub fn of_symbol(&mut self, symbol: Symbol) -> Id {
+        let node = Node::Symbol(symbol);
+        match self.ids.get(&node) {
+            Some(&id) => id,
+            None => self.constant(0),
+        }
     }
 
     /// The symbol, where the expression is one.
@@ -393,6 +478,7 @@ impl Arena {
             });
             let kind = SymbolKind::Opaque { data, uniform };
             let id = self.symbol("?", kind, meta.wide);
+            self.meta[id.0 as usize].reached = meta.reached;
             self.ids.insert(node, id);
             return id;
         }
@@ -428,6 +514,7 @@ impl Arena {
             Node::Const(value),
             Meta {
                 symbols: 0,
+                reached: 0,
                 range: Interval::point(value),
                 wide: Interval::point(value),
             },
@@ -527,6 +614,7 @@ impl Arena {
         }
         let mut meta = Meta {
             symbols: 0,
+            reached: 0,
             range: Interval::point(constant),
             wide: Interval::point(constant),
         };
@@ -535,6 +623,7 @@ impl Arena {
             meta.range = meta.range.plus(of.range.scale(coefficient));
             meta.wide = meta.wide.plus(of.wide.scale(coefficient));
             meta.symbols |= of.symbols;
+            meta.reached |= of.reached;
         }
         self.add_node(Node::Sum(constant, terms.into()), meta)
     }
@@ -574,6 +663,7 @@ impl Arena {
         flat.sort_unstable();
         let mut meta = Meta {
             symbols: 0,
+            reached: 0,
             range: Interval::point(1),
             wide: Interval::point(1),
         };
@@ -582,6 +672,7 @@ impl Arena {
             meta.range = meta.range.times(of.range);
             meta.wide = meta.wide.times(of.wide);
             meta.symbols |= of.symbols;
+            meta.reached |= of.reached;
         }
         if flat.len() == 2 && flat[0] == flat[1] {
             // A square.
@@ -723,6 +814,7 @@ impl Arena {
             Node::Binary(op, a, b),
             Meta {
                 symbols: ma.symbols | mb.symbols,
+                reached: ma.reached | mb.reached,
                 range: Interval::binary(op, ma.range, mb.range),
                 wide: Interval::binary(op, ma.wide, mb.wide),
             },
@@ -776,6 +868,7 @@ impl Arena {
             Node::Select(condition, a, b),
             Meta {
                 symbols: mc.symbols | ma.symbols | mb.symbols,
+                reached: mc.reached | ma.reached | mb.reached,
                 range: ma.range.union(mb.range),
                 wide: ma.wide.union(mb.wide),
             },
@@ -793,9 +886,12 @@ impl Arena {
         let range = rest.iter().fold(Interval::point(first), |range, &value| {
             range.union(Interval::point(value))
         });
-        let symbols = self.meta[index.0 as usize].symbols;
+        let Meta {
+            symbols, reached, ..
+        } = self.meta[index.0 as usize];
         let meta = Meta {
             symbols,
+            reached,
             range,
             wide: range,
         };
@@ -826,6 +922,7 @@ impl Arena {
             Node::Wrap(bits, signed, a),
             Meta {
                 symbols: meta.symbols,
+                reached: meta.reached,
                 range: meta.range.wrap(bits, signed),
                 wide: meta.wide.wrap(bits, signed),
             },

@@ -15,7 +15,8 @@ mod polynomial;
 mod print;
 mod shift;
 
-pub use arena::{Arena, BinaryOp, Fit, Id, Node, Symbol, SymbolKind};
+pub use arena::{Arena, BinaryOp, Fit, Id, Node, Symbol, SymbolKind, SymbolSet};
 pub use domain::{Case, Domain, Guard, Outcome, Query, WARP_MAX};
 pub use interval::Interval;
 pub use polynomial::{Bound, Bounds, Indeterminate, Monomial, Name, Polynomial, Ratio};
+pub use shift::gcd;

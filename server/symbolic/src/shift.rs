@@ -305,7 +305,8 @@ fn binary(moving: &Movement, op: BinaryOp, a: usize, b: usize) -> Option<Shift> 
     }
 }
 
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+/// The greatest common divisor; 1 of two zeros.
+pub fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);

@@ -205,6 +205,16 @@ impl Builder<'_> {
         self.share(op, ty, smallvec![a])
     }
 
+    /// The predicate that a number is made of: 1 where it holds, else 0.
+    fn predicate_in(&self, v: V) -> Option<V> {
+        let inst = self.graph.inst(v);
+        let &[condition, one, zero] = inst.args.as_slice() else {
+            return None;
+        };
+        let numbers = (self.graph.int(one), self.graph.int(zero));
+        (inst.op == Op::Select && numbers == (Some(1), Some(0))).then_some(condition)
+    }
+
     pub(super) fn compare(&mut self, op: BinaryOp, signed: bool, a: V, b: V) -> V {
         if let (Some(x), Some(y)) = (self.graph.int(a), self.graph.int(b)) {
             let order = if signed {
@@ -244,6 +254,17 @@ impl Builder<'_> {
                     self.unary(Op::Not, Ty::Pred, args[0])
                 };
             }
+        }
+        // Two of them differ where one holds alone.
+        if let (BinaryOp::Ne | BinaryOp::Eq, Some(x), Some(y)) =
+            (op, self.predicate_in(a), self.predicate_in(b))
+        {
+            let differ = self.binary(Op::Xor, Ty::Pred, x, y);
+            return if op == BinaryOp::Ne {
+                differ
+            } else {
+                self.unary(Op::Not, Ty::Pred, differ)
+            };
         }
         if self.is_constant(a) && !self.is_constant(b) {
             return self.share(Op::Compare(mirrored(op), signed), Ty::Pred, smallvec![b, a]);

@@ -2,9 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{SmallVec, smallvec};
-use warplens_ir::LoopKind;
+use warplens_ir::{BinaryOp, ExprKind, LoopKind};
 
 use super::parts::Parts;
+use super::place::common;
 use super::tally::Touched;
 use super::versions::{Object, Versions};
 use super::{Builder, Env, Frame, Key};
@@ -150,6 +151,9 @@ impl Builder<'_> {
             let first = self.env[&key];
             let ty = self.graph.ty(first);
             let phi = self.push(Op::Phi, ty, smallvec![first]);
+            if let Some(stride) = self.stride(parts, key, first, times) {
+                self.strides.insert(phi, stride);
+            }
             self.env.insert(key, phi);
             phis.push((key, phi));
         }
@@ -277,6 +281,19 @@ impl Builder<'_> {
                 self.push(op, Ty::None, smallvec![base, v]);
             }
         }
+    }
+
+    /// What a loop's counter is always a multiple of, where it begins at a number and moves by one.
+    fn stride(&self, parts: Parts, key: Key, first: V, times: u64) -> Option<u64> {
+        let start = self.graph.int(first)?;
+        let (target, by) = match &self.step(parts)?.kind {
+            ExprKind::Step(by, _, target) => (target, *by),
+            ExprKind::Assign(Some(BinaryOp::Add), target, by) => (target, self.plain_number(by)?),
+            _ => return None,
+        };
+        let own = matches!(target.kind, ExprKind::Var(id) if (id, 0) == key);
+        let step = by.unsigned_abs().checked_mul(times)?;
+        own.then(|| common(start.unsigned_abs(), step))
     }
 
     /// A value that was moved before a loop is known behind it.

@@ -26,6 +26,8 @@ mod views;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Controls, Kernel, Site, Storage, Type, VarId};
 
+pub(crate) use place::{WIDEST, common};
+
 use crate::Options;
 use crate::frequency::Frequency;
 use crate::graph::{Args, B, Block, End, Graph, Inst, Op, Ty, V};
@@ -105,6 +107,8 @@ pub(crate) struct Builder<'k> {
     pub(crate) truncated: bool,
     /// Sums that do not wrap: signed ones.
     signed: FxHashSet<V>,
+    /// Counters of loops, and what each is always a multiple of.
+    strides: FxHashMap<V, u64>,
     /// Pointer parameters that the kernel writes through.
     written: FxHashSet<VarId>,
     assigned: FxHashMap<usize, std::rc::Rc<tally::Touched>>,
@@ -158,6 +162,7 @@ impl<'k> Builder<'k> {
             cut: false,
             truncated: false,
             signed: FxHashSet::default(),
+            strides: FxHashMap::default(),
             written: FxHashSet::default(),
             assigned: FxHashMap::default(),
             bodies: FxHashMap::default(),

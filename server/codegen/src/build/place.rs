@@ -4,6 +4,14 @@ use warplens_ir::VarId;
 
 use crate::graph::{Space, V};
 
+/// Bytes that the widest access moves: subscripts are told apart by no larger steps.
+pub(crate) const WIDEST: u64 = 16;
+
+/// The greatest common divisor.
+pub(crate) fn common(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common(b, a % b) }
+}
+
 /// Something that can be read and written.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
@@ -24,11 +32,14 @@ pub(super) struct Pick {
     pub id: VarId,
     /// The part in the first element: its first byte.
     pub offset: u32,
-    /// Which element.
+    /// Which element, behind the sum of these two.
     pub index: V,
+    pub behind: i64,
     /// Bytes of an element.
     pub size: u32,
-    /// Elements.
+    /// Elements: of those from the first on every so many-th.
+    pub first: u32,
+    pub every: u32,
     pub count: u32,
 }
 
@@ -39,6 +50,11 @@ impl Pick {
             offset: (self.offset).wrapping_add((index as u32).wrapping_mul(size)),
             ..self
         }
+    }
+
+    /// The elements that the subscript may name.
+    pub(super) fn elements(self) -> impl Iterator<Item = u32> {
+        (self.first..self.count).step_by(self.every.max(1) as usize)
     }
 
     /// The first byte of the part in an element.

@@ -9,6 +9,7 @@ mod linear;
 mod papers_orderings;
 mod pictures;
 mod side_by_side;
+mod spellings;
 mod strange;
 mod timing;
 mod trace;

@@ -1,5 +1,6 @@
 //! `cargo lab accuracy`: predictions held against times and counters that were measured on real GPUs.
 
+mod commands;
 mod description;
 mod own;
 mod page;

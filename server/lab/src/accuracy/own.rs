@@ -96,6 +96,8 @@ fn row(run: &Value, number: u64, gpu: &str, counters: &[&Value]) -> Result<Optio
         types,
         gpu: gpu.to_owned(),
         source: format!("{program}.cu"),
+        options: Vec::new(),
+        array_bytes: BTreeMap::new(),
         configuration,
         blocks_per_sm: None,
         measured_ms: Some(median.ok_or("no median time")?),

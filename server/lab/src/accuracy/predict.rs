@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use rayon::prelude::*;
-use warplens_base::DiskFiles;
 use warplens_db::settings::Settings;
 use warplens_db::{Configured, Engine, KernelAnalysis, Overrides, Project, WarpInstructions};
 use warplens_facts::facts::{Node, SourceFacts, Space};
@@ -16,6 +15,7 @@ use warplens_models::{Estimate, ModelId, ModelInput, Question};
 use warplens_syntax::{Document, Language};
 use warplens_tuning::Extents;
 
+use super::commands::WithCommands;
 use super::row::{Row, Table};
 
 /// Stack of a thread that analyses source.
@@ -135,7 +135,10 @@ pub fn profile(profiles: &Profiles, gpu: &str) -> Option<Arc<Profile>> {
         .map(str::to_ascii_lowercase)
         .filter(|word| !word.is_empty());
     let plain = words.filter(|word| {
-        !["nvidia", "amd", "intel", "geforce", "tesla", "radeon"].contains(&word.as_str())
+        ![
+            "nvidia", "amd", "intel", "geforce", "tesla", "radeon", "gpu",
+        ]
+        .contains(&word.as_str())
     });
     let plain = plain.collect::<Vec<_>>().join("-");
     let same = SAME.iter().find(|(name, _)| *name == plain);
@@ -171,10 +174,12 @@ impl<'a> Subject<'a> {
         let mut paths = HashMap::new();
         let mut documents = HashMap::new();
         let mut folders = Vec::new();
+        let mut options = BTreeMap::new();
         for row in &table.rows {
             if !texts.contains_key(&row.source) {
                 let (path, text) = read(sources, &row.source)?;
                 folders.extend(path.parent().map(Path::to_owned));
+                options.insert(path.clone(), row.options.clone());
                 texts.insert(row.source.clone(), text);
                 paths.insert(row.source.clone(), path);
             }
@@ -186,7 +191,7 @@ impl<'a> Subject<'a> {
         }
         folders.sort();
         folders.dedup();
-        let project = Project::new(Arc::new(DiskFiles::new()), folders);
+        let project = Project::new(Arc::new(WithCommands::new(&options)), folders);
         Ok(Subject {
             engine: Engine::with_project(profiles.clone(), project),
             profiles,
@@ -340,6 +345,7 @@ fn overrides(row: &Row, profile: &Profile) -> Overrides {
         .map(|(blocks, warps)| blocks.saturating_mul(warps));
     Overrides {
         warps_per_sm,
+        array_bytes: row.array_bytes.clone(),
         ..Overrides::of_configuration(&row.configuration)
     }
 }
@@ -448,6 +454,7 @@ mod tests {
             ("Tesla P100-PCIE-16GB", "tesla-p100"),
             ("AMD RX 6900 XT", "rx-6900-xt"),
             ("TITAN Xp", "titan-xp"),
+            ("NVIDIA GeForce RTX 3060 Laptop GPU", "rtx-3060-laptop"),
         ] {
             let found = profile(&profiles, gpu).map(|profile| profile.id.clone());
             assert_eq!(found.as_deref(), Some(id), "{gpu}");

@@ -30,6 +30,10 @@ pub struct Row {
     pub gpu: String,
     /// Where the kernel's source lies.
     pub source: String,
+    /// Options of the compiler, as the table says them.
+    pub options: Vec<String>,
+    /// Bytes of the arrays that are passed, by the parameters' names, where the table says them.
+    pub array_bytes: BTreeMap<String, u64>,
     /// Macros, template parameters, arguments and the launch.
     pub configuration: Configuration,
     /// Blocks that an SM was made to hold.

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use warplens_tuning::{Configuration, Extents};
 
+use super::commands::options;
 use super::description::described;
 use super::own;
 use super::row::{Row, Table};
@@ -91,9 +92,19 @@ pub fn parse(id: &str, text: &str, meta: &Value) -> anyhow::Result<Table> {
         }
     }
     let mut passed: BTreeMap<String, i64> = BTreeMap::new();
+    let mut array_bytes: BTreeMap<String, u64> = BTreeMap::new();
     for argument in meta["args"].as_array().into_iter().flatten() {
-        if let (Some(name), Some(value)) = (argument["name"].as_str(), argument["value"].as_i64()) {
+        let Some(name) = argument["name"].as_str() else {
+            continue;
+        };
+        if let Some(value) = argument["value"].as_i64() {
             passed.insert(name.to_owned(), value);
+        }
+        if let (Some(elements), Some(ty)) =
+            (argument["elements"].as_u64(), argument["type"].as_str())
+            && let Some(bytes) = element_bytes(ty)
+        {
+            array_bytes.insert(name.to_owned(), elements.saturating_mul(bytes));
         }
     }
     for (name, argument) in described().set(id).into_iter().flat_map(|set| &set.passed) {
@@ -119,7 +130,10 @@ pub fn parse(id: &str, text: &str, meta: &Value) -> anyhow::Result<Table> {
             record: &record,
         };
         match row(&cells, line, &passed) {
-            Ok(row) => table.rows.push(row),
+            Ok(row) => table.rows.push(Row {
+                array_bytes: array_bytes.clone(),
+                ..row
+            }),
             Err(why) => table.problems.push(format!("line {line}: {why}")),
         }
     }
@@ -253,6 +267,8 @@ fn row(cells: &Cells, line: u64, passed: &BTreeMap<String, i64>) -> Result<Row, 
             .collect(),
         gpu: cells.text("gpu").to_owned(),
         source: cells.text("source").to_owned(),
+        options: options(cells.text("lang")),
+        array_bytes: BTreeMap::new(),
         blocks_per_sm: counters
             .get("blocks_per_sm_forced")
             .map(|blocks| *blocks as u32),
@@ -261,6 +277,25 @@ fn row(cells: &Cells, line: u64, passed: &BTreeMap<String, i64>) -> Result<Row, 
         configuration,
         counters,
     })
+}
+
+/// Bytes of what a pointer of that type points to: `float4*`. None of a type that the source defines.
+fn element_bytes(ty: &str) -> Option<u64> {
+    let name = ty.strip_suffix('*')?.trim();
+    let name = name.strip_prefix("const ").unwrap_or(name).trim();
+    let name = name.strip_prefix("unsigned ").unwrap_or(name);
+    let lanes = match name.chars().last() {
+        Some(digit @ '2'..='4') => u64::from(digit) - u64::from('0'),
+        _ => 1,
+    };
+    let bytes = match name.trim_end_matches(['2', '3', '4']) {
+        "char" | "uchar" => 1,
+        "short" | "ushort" | "half" => 2,
+        "int" | "uint" | "float" => 4,
+        "long" | "long long" | "double" | "ulong" => 8,
+        _ => return None,
+    };
+    Some(lanes * bytes)
 }
 
 /// `-DNAME=VALUE …`, or `template: NAME=VALUE …`.

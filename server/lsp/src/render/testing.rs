@@ -22,6 +22,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         pattern: Pattern::Strided,
         linear: None,
         linear_in_blocks: None,
+        parts: None,
         stride: None,
         field: None,
         transactions_per_request: (!shared).then_some(figure),

@@ -239,6 +239,7 @@ fn read_as(
             access.index = other.map(Arc::new);
             access.linear = None;
             access.linear_in_blocks = None;
+            access.parts = None;
         }
     }
 }

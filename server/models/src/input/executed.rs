@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use warplens_facts::facts::{
-    Access, Alias, IndexExpression, LinearAddress, Node, Op, Pattern, Site, SourceFacts, Space,
-    Stride, StructField,
+    Access, AddressPart, Alias, IndexExpression, LinearAddress, Node, Op, Pattern, Site,
+    SourceFacts, Space, Stride, StructField,
 };
 
 use super::expected::ExpectedRequest;
@@ -70,6 +70,8 @@ pub struct ExecutedAccess {
     pub linear: Option<LinearAddress>,
     /// The same without what the threads of one block have among themselves.
     pub linear_in_blocks: Option<LinearAddress>,
+    /// Of an address that is no such sum: bytes that a step of each part moves it by.
+    pub parts: Option<Vec<(i64, AddressPart)>>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,
     /// Bytes of the array, where they are known.
@@ -129,6 +131,7 @@ impl ExecutedAccess {
             stride: access.stride.clone(),
             linear: access.linear.clone(),
             linear_in_blocks: access.linear_in_blocks.clone(),
+            parts: access.parts.clone(),
             field: access.field.clone(),
             array_bytes: access.array_bytes,
             alias: access.alias,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use warplens_codegen::{Class, Frequency};
+use warplens_codegen::{Class, Code, Frequency};
 use warplens_facts::facts::{
     Alias, Node, Op, Pattern, Site, SourceFacts, Space, TripCount, each_stretch,
 };
@@ -39,7 +39,9 @@ impl DynamicCounts<'_> {
         let mut operations = 0.0;
         each_stretch(flow, 1.0, &mut |mix, _, line, visits| {
             let total = mix.total() * visits;
-            lines.entry(line).or_default().operations += total;
+            let line = lines.entry(line).or_default();
+            line.operations += total;
+            line.visits += visits;
             operations += total;
         });
         if operations <= 0.0 {
@@ -50,22 +52,28 @@ impl DynamicCounts<'_> {
         let doubles = self.compiled.code.iter().any(|code| double(code.class));
         for code in &self.compiled.code {
             let times = self.executions.of(code.frequency);
-            let to = match lines.get_mut(&code.site.line) {
-                Some(line) if line.operations > 0.0 => line,
-                _ => &mut anywhere,
+            let own = match lines.get_mut(&code.site.line) {
+                Some(line) if line.operations > 0.0 => {
+                    let own = line.own(times);
+                    line.add(code, times * own, doubles);
+                    own
+                }
+                _ => 0.0,
             };
-            if let Some(pipe) = pipe(&mut to.compiled, code.class, doubles) {
-                *pipe += f64::from(code.work) * times;
-                to.chain += f64::from(code.chain) * times;
-            }
+            anywhere.add(code, times * (1.0 - own), doubles);
         }
         for (line, count) in idle {
-            let to = match lines.get_mut(&line) {
-                Some(line) if line.operations > 0.0 => line,
-                _ => &mut anywhere,
+            let own = match lines.get_mut(&line) {
+                Some(line) if line.operations > 0.0 => {
+                    let own = line.own(count);
+                    line.compiled[Pipe::Branch] += count * own;
+                    line.chain += count * own;
+                    own
+                }
+                _ => 0.0,
             };
-            to.compiled[Pipe::Branch] += count;
-            to.chain += count;
+            anywhere.compiled[Pipe::Branch] += count * (1.0 - own);
+            anywhere.chain += count * (1.0 - own);
         }
         each_stretch(flow, 1.0, &mut |mix, chain, line, _| {
             let before = mix.total();
@@ -237,6 +245,7 @@ impl DynamicCounts<'_> {
             stride: None,
             linear: None,
             linear_in_blocks: None,
+            parts: None,
             field: None,
             array_bytes: None,
             alias: Alias::Own,
@@ -394,9 +403,30 @@ fn thin(nodes: &mut Vec<Node>, part: &dyn Fn(usize) -> f64) {
 #[derive(Debug, Default)]
 struct Line {
     operations: f64,
+    /// How often a warp comes there.
+    visits: f64,
     compiled: Mix,
     /// Of the compiled ones those that wait for one another.
     chain: f64,
+}
+
+impl Line {
+    /// The part of what a warp issues that often which belongs to those that come there: the compiler has warps issue under a
+    /// predicate what a branch of the source leads them past, and then it is none of the branch's.
+    fn own(&self, times: f64) -> f64 {
+        if times > self.visits {
+            self.visits / times
+        } else {
+            1.0
+        }
+    }
+
+    fn add(&mut self, code: &Code, times: f64, doubles: bool) {
+        if let Some(pipe) = pipe(&mut self.compiled, code.class, doubles) {
+            *pipe += f64::from(code.work) * times;
+            self.chain += f64::from(code.chain) * times;
+        }
+    }
 }
 
 /// Where instructions of a class are counted; `None` for memory and barriers. Between formats of floating point a kernel

@@ -3,16 +3,20 @@
 use warplens_facts::facts::Launch;
 
 use super::index::{Monomial, Polynomial, Symbol};
+use super::values::Count;
 
 /// How many values the free names of an index take.
 pub(super) struct Extents<'p> {
-    block: [f64; 3],
+    pub(super) block: [f64; 3],
     /// Iterations of the loops around the access.
-    loops: &'p [f64],
+    pub(super) loops: &'p [f64],
     /// Names that a loop around the access moves.
     walks: Vec<&'p String>,
     /// Values of each of them, as far as the number of executions tells.
     each: f64,
+    /// Blocks of the launch, and bytes of the array where they are known.
+    pub(super) grid: [f64; 3],
+    pub(super) array: Option<f64>,
 }
 
 impl<'p> Extents<'p> {
@@ -22,6 +26,7 @@ impl<'p> Extents<'p> {
         loops: &'p [f64],
         parameters: &[String],
         per_warp: f64,
+        array: Option<u64>,
     ) -> Extents<'p> {
         let mut walks = Vec::new();
         if !loops.is_empty() {
@@ -40,6 +45,8 @@ impl<'p> Extents<'p> {
             loops,
             walks,
             each,
+            grid: launch.grid.map(|n| n as f64),
+            array: array.map(|bytes| bytes as f64),
         }
     }
 
@@ -54,13 +61,34 @@ impl<'p> Extents<'p> {
     }
 }
 
-/// What one coordinate moves an address by, and how many values it takes.
+/// What one summand moves an address by, and how many values it takes.
 #[derive(Debug, Clone, Copy)]
 struct Movement {
     factor: f64,
-    extent: f64,
-    /// Blocks along this axis are that many times more.
-    axis: Option<usize>,
+    count: Count,
+}
+
+impl Movement {
+    fn fixed(factor: f64, values: f64) -> Movement {
+        Movement {
+            factor,
+            count: Count::Fixed(values),
+        }
+    }
+
+    /// The distance of neighbouring values, and how many there are with this many blocks along each dimension.
+    fn with(&self, blocks: [f64; 3]) -> (f64, f64) {
+        let (step, values) = self.count.with(blocks);
+        (self.factor * step, values)
+    }
+
+    fn moves(&self) -> bool {
+        let moves = match self.count {
+            Count::Fixed(values) => values > 1.0,
+            Count::Blocks(..) | Count::Quotient(_) | Count::Drawn(_) => true,
+        };
+        moves && self.factor > 0.0
+    }
 }
 
 /// Movements with one symbolic stride.
@@ -90,31 +118,47 @@ impl Footprint {
             element,
             unit,
         };
+        let drawn = extents.drawn(index);
         for (monomial, factor) in index.terms() {
             let mut base = Vec::new();
-            let mut movement = Movement {
-                factor: factor.numerator().unsigned_abs() as f64,
-                extent: 1.0,
-                axis: None,
-            };
+            let factor = factor.numerator().unsigned_abs() as f64;
+            if let [(symbol, 1)] = monomial.as_slice()
+                && drawn.iter().any(|(_, drawn)| drawn.takes(symbol, factor))
+            {
+                continue;
+            }
+            let mut movement = Movement::fixed(factor, 1.0);
+            let mut extent = 1.0;
             for (symbol, power) in monomial {
-                let extent = match symbol {
+                let values = match symbol {
                     Symbol::Thread(axis) => extents.block[*axis],
                     Symbol::AnyThread => extents.block.iter().product::<f64>(),
                     Symbol::Block(axis) => {
-                        movement.axis = Some(*axis);
+                        movement.count = Count::Blocks(1.0, *axis);
                         continue;
                     }
-                    Symbol::Loop(depth) => extents.loops.get(*depth).copied().unwrap_or(1.0),
+                    Symbol::Loop(depth) => extents.turns(*depth),
                     Symbol::Named(name) if extents.walks.contains(&name) => extents.each,
                     Symbol::Named(_) => {
                         base.push((symbol.clone(), *power));
                         continue;
                     }
+                    Symbol::Part(part) => {
+                        let known = drawn.iter().find(|(of, _)| of == part);
+                        movement.count = match known {
+                            Some((_, drawn)) => Count::Drawn(*drawn),
+                            None => extents.quotient(part),
+                        };
+                        continue;
+                    }
                 };
                 for _ in 0..*power {
-                    movement.extent *= extent;
+                    extent *= values;
                 }
+            }
+            match &mut movement.count {
+                Count::Fixed(values) | Count::Blocks(values, _) => *values *= extent,
+                Count::Quotient(_) | Count::Drawn(_) => {}
             }
             footprint.push(base, movement);
         }
@@ -131,27 +175,28 @@ impl Footprint {
                 .iter()
                 .map(|s| s.1.unsigned_abs())
                 .chain([shift.1.unsigned_abs()]);
-            let movement = Movement {
-                factor: least.min().unwrap_or(1) as f64,
-                extent: same.len() as f64 + 2.0,
-                axis: None,
-            };
+            let least = least.min().unwrap_or(1) as f64;
+            let movement = Movement::fixed(least, same.len() as f64 + 2.0);
             footprint.push(shift.0.clone(), movement);
             distinct = rest;
-        }
-        for (_, movements) in &mut footprint.bases {
-            movements.sort_by(|a, b| a.factor.total_cmp(&b.factor));
         }
         footprint
     }
 
     fn push(&mut self, base: Monomial, movement: Movement) {
-        if (movement.extent > 1.0 || movement.axis.is_some()) && movement.factor > 0.0 {
+        if movement.moves() {
             match self.bases.iter_mut().find(|known| known.0 == base) {
                 Some(known) => known.1.push(movement),
                 None => self.bases.push((base, vec![movement])),
             }
         }
+    }
+
+    /// True where data decides a part of the address.
+    pub(super) fn is_drawn(&self) -> bool {
+        let movements = self.bases.iter().flat_map(|(_, movements)| movements);
+        let mut drawn = movements.filter(|movement| matches!(movement.count, Count::Drawn(_)));
+        drawn.next().is_some()
     }
 
     /// Distinct bytes with this many blocks along each dimension.
@@ -172,21 +217,25 @@ impl Footprint {
         let mut aligned = true;
         for (base, movements) in &self.bases {
             let plain = base.is_empty();
+            let mut movements: Vec<(f64, f64)> = movements
+                .iter()
+                .map(|movement| movement.with(blocks))
+                .collect();
+            movements.sort_by(|a, b| a.0.total_cmp(&b.0));
             // Along a symbolic stride the first movement sets the scale; holes smaller than a sector are moved too.
             let (scale, hole) = if plain {
                 (self.scale, self.unit)
             } else {
-                (1.0 / movements[0].factor.max(1.0), 1.0)
+                (1.0 / movements[0].0.max(1.0), 1.0)
             };
             let mut pitch = 1.0;
             let mut span = if plain { self.element } else { 1.0 };
             let mut first = true;
-            for movement in movements {
-                let extent = movement.extent * movement.axis.map_or(1.0, |axis| blocks[axis]);
+            for (factor, extent) in movements {
                 if extent <= 1.0 {
                     continue;
                 }
-                let step = movement.factor * scale;
+                let step = factor * scale;
                 aligned &= !plain || step < self.unit || step % self.unit == 0.0;
                 let reach = if first { hole.max(span) } else { pitch * span };
                 if step <= reach {

@@ -1,6 +1,6 @@
 //! An access's index as a sum of products, read from the facts.
 
-use warplens_facts::facts::{IndexExpression, IndexSymbol, Launch, LinearAddress};
+use warplens_facts::facts::{AddressPart, IndexExpression, IndexSymbol, Launch, LinearAddress};
 use warplens_symbolic::{Indeterminate, Ratio};
 
 use crate::ExecutedAccess;
@@ -16,6 +16,8 @@ pub(super) enum Symbol {
     Loop(usize),
     /// A loop counter or a parameter.
     Named(String),
+    /// A quotient or a remainder of coordinates, or what data decides.
+    Part(AddressPart),
 }
 
 impl Indeterminate for Symbol {}
@@ -27,12 +29,15 @@ pub(super) type Polynomial = warplens_symbolic::Polynomial<Symbol>;
 pub(super) type Monomial = warplens_symbolic::Monomial<Symbol>;
 
 /// Where an access goes, and the bytes of its unit: the address where it is a sum of coordinates and counters under
-/// this launch, else the index as the source says it.
+/// this launch, else the index as the source says it, else the sum of its parts.
 pub(super) fn index_of(access: &ExecutedAccess, launch: &Launch) -> Option<(Polynomial, f64)> {
     let Some(address) = &access.linear else {
         let read = access.index.as_deref();
         if let Some(index) = read.and_then(|index| self::read(index, launch)) {
             return Some((index, f64::from(access.bytes_per_lane)));
+        }
+        if let Some(sum) = access.parts.as_deref().and_then(parts) {
+            return Some((sum, 1.0));
         }
         // What the threads of a block touch, one beside the other.
         let blocks = linear(access.linear_in_blocks.as_ref()?)?;
@@ -54,6 +59,18 @@ fn linear(linear: &LinearAddress) -> Option<Polynomial> {
     let moving = moving.map(|(symbol, factor)| (vec![(symbol, 1)], factor));
     let terms = [(Vec::new(), linear.constant)].into_iter().chain(moving);
     Polynomial::sum(terms.map(|(monomial, factor)| (monomial, Ratio::whole(factor.into()))))
+}
+
+fn parts(parts: &[(i64, AddressPart)]) -> Option<Polynomial> {
+    Polynomial::sum(parts.iter().map(|(factor, part)| {
+        let symbol = match part {
+            AddressPart::Thread(axis) => Symbol::Thread(*axis),
+            AddressPart::Block(axis) => Symbol::Block(*axis),
+            AddressPart::Loop(depth) => Symbol::Loop(*depth),
+            AddressPart::Digit { .. } | AddressPart::Values { .. } => Symbol::Part(part.clone()),
+        };
+        (vec![(symbol, 1)], Ratio::whole((*factor).into()))
+    }))
 }
 
 fn read(index: &IndexExpression, launch: &Launch) -> Option<Polynomial> {

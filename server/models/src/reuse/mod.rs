@@ -12,6 +12,7 @@
 
 mod footprint;
 mod index;
+mod values;
 
 use warplens_facts::facts::{Launch, Node, Op, Pattern, SourceFacts, Space};
 
@@ -148,10 +149,15 @@ fn own(all: &mut [Traffic], input: &ModelInput, setting: &Setting) {
     let bytes =
         (resources.local_bytes_per_thread + resources.spill_bytes_per_thread) as f64 * threads;
     let l1 = held(bytes, setting.l1);
+    // Fermi's and Kepler's L1 keeps what threads write of their own; later ones hand every store on to L2.
+    let capability = input.profile.compute_capability;
+    let writes_back = capability.is_some_and(|(major, _)| (2..5).contains(&major));
     let l2 = held(bytes * setting.residency.active_sms, setting.l2);
     for (traffic, access) in all.iter_mut().zip(&input.accesses) {
         if access.space == Space::Local {
-            traffic.l2 *= 1.0 - l1;
+            if access.op == Op::Load || writes_back {
+                traffic.l2 *= 1.0 - l1;
+            }
             traffic.dram = traffic.l2 * (1.0 - l2);
         }
     }
@@ -215,9 +221,10 @@ fn off_chip(access: &ExecutedAccess) -> bool {
     matches!(access.space, Space::Global | Space::Texture)
 }
 
-/// Where it goes follows from coordinates, counters and parameters.
+/// Where it goes follows from coordinates, counters and parameters, or from data in the order that these give.
 fn by_place(access: &ExecutedAccess) -> bool {
-    off_chip(access) && !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown)
+    let known = !matches!(access.pattern, Pattern::DataDependent | Pattern::Unknown);
+    off_chip(access) && (known || access.linear.is_some() || access.parts.is_some())
 }
 
 /// Accesses that may touch the same bytes and share their fate in the caches.
@@ -266,6 +273,19 @@ impl Touched {
             Places::Any(each) => each * blocks.iter().product::<f64>(),
         };
         bytes.min(self.most)
+    }
+
+    /// The part of an array that a cache of that size holds, of one that is read at any place; of others nothing is there by chance.
+    fn held_by_chance(&self, cache: f64) -> f64 {
+        let anywhere = match &self.places {
+            Places::Along(footprint) => footprint.is_drawn(),
+            Places::Any(_) => true,
+        };
+        if anywhere && self.most > 0.0 {
+            (cache / self.most).min(1.0)
+        } else {
+            0.0
+        }
     }
 
     /// In the sectors that hold them.
@@ -322,7 +342,14 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
             None => f64::from(access.bytes_per_lane),
         };
         let per_warp = executions[first] / setting.residency.warps().max(1.0);
-        let extents = Extents::new(setting.launch, index, &loops[first], &parameters, per_warp);
+        let extents = Extents::new(
+            setting.launch,
+            index,
+            &loops[first],
+            &parameters,
+            per_warp,
+            access.array_bytes,
+        );
         // Bytes are counted as they are, elements are as big as what is moved of each.
         let scale = if *bytes > 1.0 { element } else { 1.0 };
         let size = (scale, element);
@@ -443,7 +470,9 @@ impl Group {
         let least = if kept.whole {
             whole
         } else {
-            self.along_rows(windows, kept).max(whole)
+            let fetched = self.along_rows(windows, kept);
+            let missed = 1.0 - self.touched.held_by_chance(setting.l2 * setting.held_l2);
+            (fetched * missed).max(whole)
         };
         let dram = least + (l2 - least).max(0.0) * (1.0 - setting.held_l2);
         let dram = dram.min(moved);

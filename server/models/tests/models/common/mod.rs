@@ -161,6 +161,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         pattern: Pattern::Coalesced,
         linear: None,
         linear_in_blocks: None,
+        parts: None,
         stride: None,
         field: None,
         alias: Alias::Unknown,

@@ -1,0 +1,262 @@
+//! The same work written in two ways has the same traffic; what data decides moves no more than its array and no less than what is
+//! asked for.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warplens_db::settings::Settings;
+use warplens_db::{Cancel, Engine, LaunchValues, Overrides};
+use warplens_machine::Profiles;
+use warplens_syntax::{Document, Language};
+
+/// Bytes that L2 and DRAM move, and the time.
+struct Moved {
+    l2: f64,
+    dram: f64,
+    ms: f64,
+}
+
+struct Launch<'a> {
+    grid: [u64; 3],
+    block: [u64; 3],
+    args: &'a [(&'a str, i64)],
+    arrays: &'a [(&'a str, u64)],
+}
+
+fn moved(text: &str, launch: &Launch) -> Moved {
+    let named = launch
+        .args
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), *value));
+    let arrays = launch
+        .arrays
+        .iter()
+        .map(|(name, bytes)| ((*name).to_owned(), *bytes));
+    let overrides = Overrides {
+        argument: LaunchValues {
+            grid: Some(launch.grid),
+            block: Some(launch.block),
+            args: named.collect::<BTreeMap<_, _>>(),
+            ..LaunchValues::default()
+        },
+        array_bytes: arrays.collect(),
+        ..Overrides::default()
+    };
+    let settings = Settings {
+        gpu: Some("a100-sxm4-40gb".to_owned()),
+        ..Settings::default()
+    };
+    let file = Engine::new(Profiles::builtin())
+        .analyze(
+            &Document::new(text, Language::Cuda),
+            Path::new("spelling.cu"),
+            &settings,
+            &overrides,
+            &Cancel::default(),
+        )
+        .expect("not cancelled");
+    let estimate = file.kernels[0].analysis.estimate();
+    Moved {
+        l2: estimate.detail["l2_bytes"],
+        dram: estimate.detail["dram_bytes"],
+        ms: estimate.time_ms.expect("a time"),
+    }
+}
+
+fn same(one: &Moved, other: &Moved, what: &str) {
+    for (a, b, level) in [(one.l2, other.l2, "L2"), (one.dram, other.dram, "DRAM")] {
+        assert!((a / b - 1.0).abs() < 0.05, "{what}: {level} {a} {b}");
+    }
+    assert!(
+        (one.ms / other.ms - 1.0).abs() < 0.15,
+        "{what}: {} {}",
+        one.ms,
+        other.ms
+    );
+}
+
+#[test]
+fn a_tile_is_one_whether_the_block_or_a_division_makes_it_two_dimensional() {
+    let two = "__global__ void k(const float* in, float* out, int n) {
+        int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+        out[y * n + x] = in[x * n + y];
+    }";
+    let one = "__global__ void k(const float* in, float* out, int n) {
+        int x = blockIdx.x * 32 + threadIdx.x % 32, y = blockIdx.y * 8 + threadIdx.x / 32;
+        out[y * n + x] = in[x * n + y];
+    }";
+    let launch = |block| Launch {
+        grid: [128, 512, 1],
+        block,
+        args: &[("n", 4096)],
+        arrays: &[],
+    };
+    let (two, one) = (
+        moved(two, &launch([32, 8, 1])),
+        moved(one, &launch([256, 1, 1])),
+    );
+    same(&two, &one, "a divided id");
+}
+
+#[test]
+fn warps_of_a_block_that_take_a_row_each_read_rows_of_their_own() {
+    let by_y = "__global__ void k(const float* in, float* out, int n) {
+        int row = blockIdx.x * 8 + threadIdx.y;
+        float sum = 0;
+        for (int i = threadIdx.x; i < n; i += 32) sum += in[row * n + i];
+        out[row * 32 + threadIdx.x] = sum;
+    }";
+    let by_warp = "__global__ void k(const float* in, float* out, int n) {
+        int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x & 31;
+        float sum = 0;
+        for (int i = lane; i < n; i += 32) sum += in[row * n + i];
+        out[row * 32 + lane] = sum;
+    }";
+    let launch = |block| Launch {
+        grid: [2048, 1, 1],
+        block,
+        args: &[("n", 8192)],
+        arrays: &[],
+    };
+    let (by_y, by_warp) = (
+        moved(by_y, &launch([32, 8, 1])),
+        moved(by_warp, &launch([256, 1, 1])),
+    );
+    same(&by_y, &by_warp, "a warp a row");
+    let matrix = 4.0 * 8192.0 * 16384.0;
+    assert!(by_warp.dram > 0.99 * matrix, "{} {matrix}", by_warp.dram);
+}
+
+#[test]
+fn block_ids_that_are_divided_are_those_of_two_dimensions() {
+    let plain = "__global__ void k(const float* in, float* out, int n) {
+        int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
+        float sum = 0;
+        for (int i = 0; i < 8; i++) sum += in[(y + i) * n + x];
+        out[y * n + x] = sum;
+    }";
+    let divided = "__global__ void k(const float* in, float* out, int n) {
+        int bx = blockIdx.x % 128, by = blockIdx.x / 128;
+        int x = bx * 32 + threadIdx.x, y = by * 8 + threadIdx.y;
+        float sum = 0;
+        for (int i = 0; i < 8; i++) sum += in[(y + i) * n + x];
+        out[y * n + x] = sum;
+    }";
+    let launch = |grid| Launch {
+        grid,
+        block: [32, 8, 1],
+        args: &[("n", 4096)],
+        arrays: &[],
+    };
+    let (plain, divided) = (
+        moved(plain, &launch([128, 511, 1])),
+        moved(divided, &launch([128 * 511, 1, 1])),
+    );
+    same(&plain, &divided, "swizzled blocks");
+}
+
+#[test]
+fn a_grid_stride_loop_moves_what_a_thread_an_element_does() {
+    let plain = "__global__ void k(const float* in, float* out) {
+        int i = blockIdx.x * 256 + threadIdx.x;
+        out[i] = in[i];
+    }";
+    let stride = "__global__ void k(const float* in, float* out, int n) {
+        for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 256 * gridDim.x) out[i] = in[i];
+    }";
+    let launch = |grid, args| Launch {
+        grid: [grid, 1, 1],
+        block: [256, 1, 1],
+        args,
+        arrays: &[],
+    };
+    let plain = moved(plain, &launch(262_144, &[]));
+    let stride = moved(stride, &launch(864, &[("n", 67_108_864)]));
+    for (a, b) in [(plain.l2, stride.l2), (plain.dram, stride.dram)] {
+        assert!((a / b - 1.0).abs() < 0.02, "{a} {b}");
+    }
+}
+
+#[test]
+fn rows_picked_by_data_move_whole_rows_and_no_more_than_their_array() {
+    let text = "__global__ void k(const float* in, const int* rows, float* out, int n) {
+        int row = rows[blockIdx.x];
+        for (int i = threadIdx.x; i < n; i += 256) out[blockIdx.x * n + i] = in[row * n + i];
+    }";
+    let launch = |bytes| Launch {
+        grid: [16_384, 1, 1],
+        block: [256, 1, 1],
+        args: &[("n", 1024)],
+        arrays: bytes,
+    };
+    let written = 4.0 * 1024.0 * 16_384.0;
+    // A table that L2 holds is read from DRAM once, a large one as often as it is asked for.
+    let small = moved(text, &launch(&[("in", 4 << 20)]));
+    let large = moved(text, &launch(&[("in", 16 << 30)]));
+    let read = small.dram - written;
+    assert!(read < 1.2 * f64::from(4 << 20), "{read}");
+    let read = large.dram / written - 1.0;
+    assert!((0.95..1.05).contains(&read), "{read}");
+}
+
+#[test]
+fn what_is_scaled_by_a_factor_from_memory_stays_side_by_side() {
+    let text = "__global__ void k(const float* in, const float* scale, float* out, int n) {
+        int x = blockIdx.x * 256 + threadIdx.x, y = blockIdx.y;
+        int from = (int)(x * scale[y]);
+        out[y * n + x] = in[y * n + from];
+    }";
+    let bytes = 4 * 4096 * 4096;
+    let launch = Launch {
+        grid: [16, 4096, 1],
+        block: [256, 1, 1],
+        args: &[("n", 4096)],
+        arrays: &[("in", bytes)],
+    };
+    let moved = moved(text, &launch);
+    let both = 2.0 * bytes as f64;
+    assert!(
+        (0.9..1.3).contains(&(moved.dram / both)),
+        "{}",
+        moved.dram / both
+    );
+    assert!(moved.l2 < 2.0 * both, "{}", moved.l2 / both);
+}
+
+#[test]
+fn a_launch_takes_as_long_whether_it_is_given_or_assumed() {
+    // 3538944 rows of 1024 words pass what an `int` holds: the index has no value in the source, the machine goes somewhere.
+    let text = "__global__ void copy_rows(const float *src, float *dst, int pitch, int rows) {
+        for (int row = blockIdx.x * blockDim.x + threadIdx.x; row < rows; row += blockDim.x * gridDim.x)
+            for (int k = 0; k < 8; ++k) dst[row * pitch + k] = src[row * pitch + k];
+    }";
+    let given = |launch: LaunchValues| {
+        let overrides = Overrides {
+            argument: LaunchValues {
+                args: BTreeMap::from([("pitch".to_owned(), 1024), ("rows".to_owned(), 3_538_944)]),
+                ..launch
+            },
+            ..Overrides::default()
+        };
+        let file = Engine::new(Profiles::builtin())
+            .analyze(
+                &Document::new(text, Language::Cuda),
+                Path::new("copy.cu"),
+                &Settings::default(),
+                &overrides,
+                &Cancel::default(),
+            )
+            .expect("not cancelled");
+        let kernel = &file.kernels[0];
+        let launch = &kernel.analysis.facts.launch;
+        let ms = kernel.analysis.estimate().time_ms.expect("a time");
+        (launch.grid, launch.block, ms)
+    };
+    let (grid, block, assumed) = given(LaunchValues::default());
+    let (_, _, said) = given(LaunchValues {
+        grid: Some(grid),
+        block: Some(block),
+        ..LaunchValues::default()
+    });
+    assert!((assumed / said - 1.0).abs() < 1e-6, "{assumed} {said}");
+}

@@ -1,0 +1,169 @@
+//! An address as a sum of parts that each take some values, where it is no sum of coordinates: quotients and remainders of
+//! them, and what data decides.
+
+use warplens_symbolic::{Arena, BinaryOp, Id, Node, Symbol};
+
+use crate::facts::{AddressPart, LinearAddress, VariesWith};
+use crate::linear::Variables;
+
+/// Expressions nested deeper than this are not read.
+const DEEPEST: u32 = 16;
+
+/// Parts of one address, at most.
+const MOST_PARTS: usize = 32;
+
+impl Variables<'_> {
+    /// Bytes that a step of each part moves the address by; `None` where it is no such sum. What conversions cut off and what
+    /// keeps an index inside of its array is passed over.
+    pub(crate) fn parts(&self, arena: &Arena, address: Id) -> Option<Vec<(i64, AddressPart)>> {
+        let mut parts = Vec::new();
+        self.collect(arena, address, 1, &mut parts, 0)?;
+        Some(parts)
+    }
+
+    fn collect(
+        &self,
+        arena: &Arena,
+        id: Id,
+        factor: i64,
+        parts: &mut Vec<(i64, AddressPart)>,
+        depth: u32,
+    ) -> Option<()> {
+        if depth > DEEPEST || parts.len() > MOST_PARTS {
+            return None;
+        }
+        if arena.value(id).is_some() {
+            return Some(());
+        }
+        match arena.node(id) {
+            Node::Symbol(symbol) => {
+                let part = match self.coordinate(*symbol) {
+                    Some(coordinate) => coordinate,
+                    None => self.values(arena, id)?,
+                };
+                parts.push((factor, part));
+            }
+            Node::Sum(_, terms) => {
+                for &(term, coefficient) in terms.iter() {
+                    let factor = factor.checked_mul(coefficient)?;
+                    self.collect(arena, term, factor, parts, depth + 1)?;
+                }
+            }
+            Node::Product(factors) => {
+                let mut moving = None;
+                let mut product = factor;
+                for &one in factors.iter() {
+                    match arena.value(one) {
+                        Some(value) => product = product.checked_mul(value)?,
+                        None if moving.is_none() => moving = Some(one),
+                        None => {
+                            parts.push((factor, self.values(arena, id)?));
+                            return Some(());
+                        }
+                    }
+                }
+                self.collect(arena, moving?, product, parts, depth + 1)?;
+            }
+            Node::Wrap(_, _, inner) => self.collect(arena, *inner, factor, parts, depth + 1)?,
+            // What keeps an index inside of its array.
+            &Node::Binary(BinaryOp::Min | BinaryOp::Max, a, b)
+                if arena.value(a).is_some() || arena.value(b).is_some() =>
+            {
+                let inner = if arena.value(a).is_some() { b } else { a };
+                self.collect(arena, inner, factor, parts, depth + 1)?;
+            }
+            &Node::Select(_, a, b) if arena.value(a).is_some() || arena.value(b).is_some() => {
+                let inner = if arena.value(a).is_some() { b } else { a };
+                self.collect(arena, inner, factor, parts, depth + 1)?;
+            }
+            _ => {
+                let part = match self.digit(arena, id) {
+                    Some(digit) => digit,
+                    None => self.values(arena, id)?,
+                };
+                parts.push((factor, part));
+            }
+        }
+        Some(())
+    }
+
+    fn coordinate(&self, symbol: Symbol) -> Option<AddressPart> {
+        let at = |all: &[Symbol]| all.iter().position(|one| *one == symbol);
+        at(&self.threads)
+            .map(AddressPart::Thread)
+            .or_else(|| at(&self.blocks).map(AddressPart::Block))
+            .or_else(|| at(self.loops).map(AddressPart::Loop))
+    }
+
+    /// `of / divisor % modulus` with numbers for both, of a sum.
+    fn digit(&self, arena: &Arena, id: Id) -> Option<AddressPart> {
+        let (of, divisor, modulus) = self.quotient(arena, id, 0)?;
+        Some(AddressPart::Digit {
+            of,
+            divisor,
+            modulus,
+        })
+    }
+
+    fn quotient(
+        &self,
+        arena: &Arena,
+        id: Id,
+        depth: u32,
+    ) -> Option<(LinearAddress, i64, Option<i64>)> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let (op, inner, number) = match arena.node(id) {
+            &Node::Binary(op, inner, by) => (op, inner, arena.value(by)?),
+            Node::Wrap(_, _, inner) => return self.quotient(arena, *inner, depth + 1),
+            _ => return self.read(arena, id).map(|sum| (sum, 1, None)),
+        };
+        let (of, divisor, modulus) = self.quotient(arena, inner, depth + 1)?;
+        let number = match op {
+            BinaryOp::Shr => 1_i64.checked_shl(u32::try_from(number).ok()?)?,
+            BinaryOp::And if number < i64::MAX && (number + 1).count_ones() == 1 => number + 1,
+            BinaryOp::Div | BinaryOp::Rem => number,
+            _ => return None,
+        };
+        if number <= 0 {
+            return None;
+        }
+        Some(match (op, modulus) {
+            (BinaryOp::Div | BinaryOp::Shr, None) => (of, divisor.checked_mul(number)?, None),
+            (BinaryOp::Div | BinaryOp::Shr, Some(modulus)) if modulus % number == 0 => {
+                (of, divisor.checked_mul(number)?, Some(modulus / number))
+            }
+            (BinaryOp::Rem | BinaryOp::And, None) => (of, divisor, Some(number)),
+            (BinaryOp::Rem | BinaryOp::And, Some(modulus)) if modulus % number == 0 => {
+                (of, divisor, Some(number))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Any function of coordinates and data, by what it varies with and how many values its range leaves.
+    fn values(&self, arena: &Arena, id: Id) -> Option<AddressPart> {
+        let with = arena.varies_with(id);
+        let varies = |symbol: &Symbol| arena.is_in(*symbol, with);
+        let range = arena.range(id);
+        let count = (range.bounded())
+            .then(|| range.hi.checked_sub(range.lo)?.checked_add(1))
+            .flatten()
+            .and_then(|count| u64::try_from(count).ok());
+        let by_data = arena.opaque(id).is_some();
+        if !by_data && count.is_none() {
+            return None;
+        }
+        Some(AddressPart::Values {
+            number: id.number(),
+            count,
+            with: VariesWith {
+                thread: self.threads.map(|symbol| varies(&symbol)),
+                block: self.blocks.map(|symbol| varies(&symbol)),
+                loops: self.loops.iter().map(varies).collect(),
+            },
+            by_data,
+        })
+    }
+}
