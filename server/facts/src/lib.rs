@@ -25,6 +25,7 @@ mod flow;
 mod fragments;
 mod index;
 mod issued;
+mod iterations;
 mod lanes;
 mod linear;
 mod lockstep;

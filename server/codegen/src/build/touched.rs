@@ -7,6 +7,7 @@ use warplens_ir::{
 };
 
 use super::Builder;
+use super::matrices;
 use super::parts::Parts;
 use super::syntactic::{is_easy_divisor, library_cost, moving, reads_memory, shape, variables};
 use super::tally::{Counts, Touched};
@@ -505,6 +506,9 @@ impl Walk<'_, '_, '_> {
             }
             ExprKind::Call(function, parts) => {
                 let (function, _) = function.plain();
+                for fragment in matrices::given_to(function, parts) {
+                    self.assign(fragment);
+                }
                 match function {
                     Function::Rows { store: false, .. } => {}
                     Function::Bulk => {
