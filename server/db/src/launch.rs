@@ -36,6 +36,8 @@ pub(crate) struct Given {
     pub(crate) place: Option<Range<usize>>,
     /// The same statement launches it with other blocks too.
     pub(crate) block_varies: bool,
+    /// The program that launches asks for more dynamic shared memory than every block is granted.
+    pub(crate) asks_for_shared: Option<bool>,
     /// What the host does with the memory of the arguments.
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
@@ -59,7 +61,7 @@ impl Hash for Given {
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
-        (self.block_varies, &self.array_bytes).hash(state);
+        (self.block_varies, self.asks_for_shared, &self.array_bytes).hash(state);
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
         }
@@ -210,6 +212,7 @@ impl Given {
             probabilities,
             place,
             block_varies: false,
+            asks_for_shared: None,
             array_bytes: site.map_or_else(Vec::new, |(site, _)| {
                 let vars = kernel.vars.iter().zip(&site.extents);
                 vars.filter_map(|(var, bytes)| Some((var.name.clone(), (*bytes)?)))

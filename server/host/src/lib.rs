@@ -25,6 +25,7 @@ mod members;
 mod memory;
 mod nodes;
 mod objects;
+mod opt_in;
 mod parameters;
 mod recording;
 mod running;
@@ -82,6 +83,8 @@ pub struct LaunchSite {
     pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared_bytes: Option<u64>,
+    /// The program asks for more of it than every block is granted.
+    pub asks_for_shared: bool,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
     /// Integers in arguments that are structures.
@@ -165,6 +168,7 @@ impl LaunchSite {
             block_varies: false,
             global: None,
             dynamic_shared_bytes: None,
+            asks_for_shared: false,
             arguments: Vec::new(),
             members: Vec::new(),
             template_args: Vec::new(),

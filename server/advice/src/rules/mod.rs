@@ -16,6 +16,7 @@ pub(crate) mod arith {
 }
 pub(crate) mod r#async {
     pub(crate) mod narrow_copy;
+    pub(crate) mod shallow_pipeline;
     pub(crate) mod wait_all;
 }
 pub(crate) mod atomic {
@@ -54,6 +55,7 @@ pub(crate) mod launch {
     pub(crate) mod impossible;
     pub(crate) mod not_warp_multiple;
     pub(crate) mod one_fat_block;
+    pub(crate) mod shared_opt_in;
     pub(crate) mod small_grid;
     pub(crate) mod tail;
     pub(crate) mod tiny_block;
@@ -101,6 +103,11 @@ pub(crate) mod sync {
     pub(crate) mod redundant_barrier;
     pub(crate) mod wide_fence;
 }
+pub(crate) mod tensor {
+    pub(crate) mod fragment_shape;
+    pub(crate) mod idle;
+    pub(crate) mod setmaxnreg;
+}
 
 /// Every rule, sorted by id.
 pub(crate) static RULES: &[Rule] = &[
@@ -115,6 +122,7 @@ pub(crate) static RULES: &[Rule] = &[
     arith::sincos::RULE,
     arith::slow_trig_range::RULE,
     r#async::narrow_copy::RULE,
+    r#async::shallow_pipeline::RULE,
     r#async::wait_all::RULE,
     atomic::hot_address::RULE,
     atomic::in_loop::RULE,
@@ -135,6 +143,7 @@ pub(crate) static RULES: &[Rule] = &[
     launch::impossible::RULE,
     launch::not_warp_multiple::RULE,
     launch::one_fat_block::RULE,
+    launch::shared_opt_in::RULE,
     launch::small_grid::RULE,
     launch::tail::RULE,
     launch::tiny_block::RULE,
@@ -167,4 +176,7 @@ pub(crate) static RULES: &[Rule] = &[
     smem::unused_tile::RULE,
     sync::redundant_barrier::RULE,
     sync::wide_fence::RULE,
+    tensor::fragment_shape::RULE,
+    tensor::idle::RULE,
+    tensor::setmaxnreg::RULE,
 ];
