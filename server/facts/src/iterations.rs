@@ -56,15 +56,13 @@ impl Executor<'_> {
                     None => self.integer_at(value, motion, number),
                 })
                 .collect();
-            for at in 0..values.len() {
-                if values[at].is_none() {
-                    continue;
-                }
-                let next = look.ends[at].and_then(|end| self.found_by(end, look, &found));
-                match (next, &mut values[at]) {
-                    (Some(next), Some(own)) if own.len() as i64 == iteration + 1 => own.push(next),
+            for (own, end) in values.iter_mut().zip(&look.ends) {
+                let next = end.filter(|_| own.is_some());
+                let next = next.and_then(|end| self.found_by(end, look, &found));
+                match (next, own.as_mut()) {
+                    (Some(next), Some(own)) => own.push(next),
                     // It depends on what is not followed.
-                    _ => values[at] = None,
+                    _ => *own = None,
                 }
             }
         }

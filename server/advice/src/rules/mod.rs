@@ -53,6 +53,7 @@ pub(crate) mod input {
 }
 pub(crate) mod launch {
     pub(crate) mod impossible;
+    pub(crate) mod missing_instruction;
     pub(crate) mod not_warp_multiple;
     pub(crate) mod one_fat_block;
     pub(crate) mod shared_opt_in;
@@ -141,6 +142,7 @@ pub(crate) static RULES: &[Rule] = &[
     ilp::dependent_chain::RULE,
     input::unreadable::RULE,
     launch::impossible::RULE,
+    launch::missing_instruction::RULE,
     launch::not_warp_multiple::RULE,
     launch::one_fat_block::RULE,
     launch::shared_opt_in::RULE,

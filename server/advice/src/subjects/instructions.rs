@@ -1,7 +1,7 @@
 //! Instructions of inline PTX, as a kernel executes them.
 
 use warplens_facts::facts::Site;
-use warplens_ir::{Expr, ExprKind, Function, MathClass, expressions};
+use warplens_ir::{Expr, ExprKind, Function, expressions};
 
 use crate::Context;
 
@@ -15,7 +15,7 @@ pub(crate) struct Instruction<'a> {
     pub(crate) site: Site,
 }
 
-impl<'a> Instruction<'a> {
+impl Instruction<'_> {
     /// True where its mnemonic has this part.
     pub(crate) fn has(self, part: &str) -> bool {
         self.mnemonic.split('.').any(|own| own == part)
@@ -36,8 +36,9 @@ pub(crate) fn instructions<'a>(ctx: &Context<'a>, begins: &str) -> Vec<Instructi
     let mut found = Vec::new();
     expressions(&ctx.kernel.body, &mut |expression| {
         if let ExprKind::Call(function, arguments) = &expression.kind
-            && let Function::Math(MathClass::Tensor, mnemonic) | Function::Ignored(_, mnemonic) =
-                function
+            && let Function::Math(_, mnemonic)
+            | Function::Ignored(_, mnemonic)
+            | Function::Instruction(mnemonic, _) = function
             && mnemonic.starts_with(begins)
         {
             found.push(Instruction {

@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
-    BinaryOp, Effect, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
-    functions,
+    BinaryOp, Effect, Expr, ExprKind, Function, LoopKind, MathClass, Stmt, StmtKind, Storage, Type,
+    VarId, functions,
 };
 
 use super::Builder;
@@ -530,7 +530,9 @@ impl Walk<'_, '_, '_> {
                     }
                     Function::WarpExchange(..) => self.touched.together = true,
                     // The assembler leaves it alone.
-                    Function::Texture { .. } => self.touched.calls = true,
+                    Function::Texture { .. } | Function::Math(MathClass::Tensor, _) => {
+                        self.touched.calls = true;
+                    }
                     _ => {}
                 }
                 let (cost, machine) = match function {

@@ -200,6 +200,9 @@ struct Case {
     products: usize,
 }
 
+/// Row and piece of a lane.
+type OfLane = fn(usize) -> (usize, usize);
+
 /// A kernel while it is put together.
 struct Maker {
     choose: Chooser,
@@ -501,8 +504,7 @@ impl Maker {
         } else {
             1
         };
-        let (row, piece, of): (&str, &str, fn(usize) -> (usize, usize)) = match self.choose.next(3)
-        {
+        let (row, piece, of): (&str, &str, OfLane) = match self.choose.next(3) {
             0 => ("lane % 16", "lane / 16", |l| (l % 16, l / 16)),
             1 => (
                 "((lane & 7) + ((lane >> 4) << 3))",
