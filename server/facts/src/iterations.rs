@@ -7,7 +7,7 @@ use warplens_ir::VarId;
 use warplens_symbolic::{BinaryOp, Id, Symbol};
 
 use crate::executor::Executor;
-use crate::loops::Motion;
+use crate::motion::{Look, Motion};
 use crate::value::{Kind, Value};
 
 /// Iterations that are followed one by one, at most.
@@ -15,15 +15,6 @@ const MOST_ITERATIONS: i64 = 8;
 
 /// Variables that are put in place of each other for one loop, at most.
 const MOST_VARIABLES: usize = 48;
-
-/// What one look at an iteration found.
-#[derive(Debug)]
-pub(crate) struct Look {
-    /// What each variable holds behind it.
-    pub(crate) ends: Vec<Option<Id>>,
-    /// What stood for each variable before it.
-    pub(crate) stand_ins: Vec<Id>,
-}
 
 impl Executor<'_> {
     /// Values before each iteration, of variables that are not followed otherwise.

@@ -30,6 +30,7 @@ mod lanes;
 mod linear;
 mod lockstep;
 mod loops;
+mod motion;
 mod open;
 mod results;
 mod routine;

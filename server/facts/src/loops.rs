@@ -17,7 +17,7 @@ use crate::executor::{Executor, Exits};
 use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::issued;
-use crate::iterations::Look;
+use crate::motion::{Look, Motion};
 use crate::value::{ArrayId, Kind, Origin, Value};
 
 /// Iterations of a loop whose bound is not known.
@@ -30,27 +30,6 @@ const MOST_STAGES: usize = 64;
 
 /// What is put in place of variables to find them, at most.
 const MOST_SUBSTITUTIONS: u32 = 1024;
-
-/// How a variable moves.
-#[derive(Debug, Clone)]
-pub(crate) enum Motion {
-    /// By the same amount each time.
-    Linear(Id),
-    /// As listed.
-    Listed(Vec<i64>),
-    /// Through these values, again and again: `stage ^= 1`, `stage = (stage + 1) % 3`.
-    Cyclic(Vec<i64>),
-    /// What it is before each iteration, and behind the last.
-    Each(Vec<Id>),
-    /// Made anew by each iteration: what that is, as a function of the iteration's number.
-    Renewed(Id, Symbol),
-    /// Multiplied, divided or shifted by a constant, which may be an assumed one: listed once the trip
-    /// count is known.
-    Geometric(BinaryOp, i64, bool),
-    Still,
-    /// Not followed: data or not understood; the same for all lanes or not.
-    Lost(bool, bool),
-}
 
 impl Executor<'_> {
     pub(crate) fn looping(&mut self, statement: &Stmt) -> Exits {
