@@ -36,7 +36,7 @@ impl Depends {
     fn of(rule: &str) -> Depends {
         match rule.split('/').next() {
             Some("host") => Depends::Host,
-            Some("arith" | "call" | "loop") => Depends::Thread,
+            Some("arith" | "call" | "loop" | "tensor") => Depends::Thread,
             Some("occ" | "reg") => Depends::Residency,
             Some("local") => Depends::Resources,
             // Who gives an impossible block in the settings is told.

@@ -173,6 +173,9 @@ pub struct Context<'a> {
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
     pub block_varies: bool,
+    /// The program that launches asks for more dynamic shared memory than every block is granted; `None` where no program
+    /// is seen to launch it.
+    pub asks_for_shared: Option<bool>,
     /// Integer parameters that the program's launch divides by the block, rounding up, to get its grid.
     pub rounded_up: &'a [String],
     /// What the host does with the memory of the arguments, where the file that launches says so.

@@ -24,6 +24,7 @@ pub(crate) struct Kernel {
     pub compiled: CompiledKernel,
     /// One statement launches it with several blocks.
     pub block_varies: bool,
+    pub asks_for_shared: Option<bool>,
     /// Parameters that the launch rounds up to whole blocks.
     pub rounded_up: Vec<String>,
     /// Predicted cycles.
@@ -73,6 +74,7 @@ impl Kernel {
             registers_known: false,
             compiled: CompiledKernel::default(),
             block_varies: false,
+            asks_for_shared: None,
             rounded_up: Vec::new(),
             cycles: Some(1e6),
             trial: 1.0,
@@ -163,6 +165,7 @@ impl Kernel {
             registers_known: self.registers_known,
             enabled,
             block_varies: self.block_varies,
+            asks_for_shared: self.asks_for_shared,
             rounded_up: &self.rounded_up,
             memory: &[],
             around: None,

@@ -21,6 +21,7 @@ mod work;
 
 use std::collections::BTreeMap;
 
+use build::steady::Steady;
 use frequency::Share;
 use rustc_hash::FxHashSet;
 use warplens_ir::{Controls, Kernel, Site};
@@ -132,31 +133,42 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     let limits = &thresholds::nvcc().registers;
     let controls = Controls::of(kernel);
     let none = FxHashSet::default();
-    let build = |in_memory: &FxHashSet<_>, picked: &FxHashSet<_>| {
+    let build = |in_memory: &FxHashSet<_>, picked: &FxHashSet<_>, steady: &Steady| {
         build::Builder::new(
             kernel,
             options,
             &controls,
             in_memory.clone(),
             picked.clone(),
+            steady.clone(),
         )
         .run()
     };
     let mut in_memory = FxHashSet::default();
-    let mut built = build(&in_memory, &none);
+    let mut steady = Steady::default();
+    let mut built = build(&in_memory, &none, &steady);
+    // Variables that turn out to keep a constant in a loop: once more, knowing it.
+    for _ in 0..2 {
+        let known = steady.len();
+        steady.extend(built.found_steady.steady());
+        if steady.len() == known {
+            break;
+        }
+        built = build(&in_memory, &none, &steady);
+    }
     // Arrays that turn out to lie in memory: once more, knowing it.
     for _ in 0..4 {
         if built.demoted.is_empty() {
             break;
         }
         in_memory.extend(built.demoted.iter().copied());
-        built = build(&in_memory, &none);
+        built = build(&in_memory, &none, &steady);
     }
     // Elements of small ones are chosen instead.
     if options.backend == Backend::Nvidia
         && picking::pays(&built.graph, kernel, *options, &in_memory)
     {
-        let chosen = build(&none, &in_memory);
+        let chosen = build(&none, &in_memory, &steady);
         if chosen.demoted.is_empty() && !chosen.truncated {
             built = chosen;
             in_memory.clear();

@@ -36,6 +36,8 @@ pub(crate) struct Given {
     pub(crate) place: Option<Range<usize>>,
     /// The same statement launches it with other blocks too.
     pub(crate) block_varies: bool,
+    /// The program that launches asks for more dynamic shared memory than every block is granted.
+    pub(crate) asks_for_shared: Option<bool>,
     /// What the host does with the memory of the arguments.
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
@@ -61,7 +63,8 @@ impl Hash for Given {
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
-        (self.block_varies, &self.array_bytes, &self.contents).hash(state);
+        (self.block_varies, self.asks_for_shared).hash(state);
+        (&self.array_bytes, &self.contents).hash(state);
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
         }
@@ -212,6 +215,7 @@ impl Given {
             probabilities,
             place,
             block_varies: false,
+            asks_for_shared: None,
             array_bytes: array_bytes(kernel, site.map(|(site, _)| &site.extents[..]), overrides),
             contents: site.map_or_else(Vec::new, |(site, _)| {
                 // Floating point decides no subscripts.

@@ -17,6 +17,7 @@ use crate::executor::{Executor, Exits};
 use crate::facts::{Assumed, Assumption, BranchKind, OpClass, TripCount};
 use crate::flow::{Draft, compute};
 use crate::issued;
+use crate::motion::{Look, Motion};
 use crate::value::{ArrayId, Kind, Origin, Value, Variation};
 
 /// Iterations of a loop whose bound is not known.
@@ -29,23 +30,6 @@ const MOST_STAGES: usize = 64;
 
 /// What is put in place of variables to find them, at most.
 const MOST_SUBSTITUTIONS: u32 = 1024;
-
-/// How a variable moves.
-#[derive(Debug, Clone)]
-enum Motion {
-    /// By the same amount each time.
-    Linear(Id),
-    /// As listed.
-    Listed(Vec<i64>),
-    /// Through these values, again and again: `stage ^= 1`, `stage = (stage + 1) % 3`.
-    Cyclic(Vec<i64>),
-    /// Multiplied, divided or shifted by a constant, which may be an assumed one: listed once the trip
-    /// count is known.
-    Geometric(BinaryOp, i64, bool),
-    Still,
-    /// Not followed: data or not understood; the same for all lanes or not.
-    Lost(bool, bool),
-}
 
 impl Executor<'_> {
     pub(crate) fn looping(&mut self, statement: &Stmt) -> Exits {
@@ -75,7 +59,7 @@ impl Executor<'_> {
         assigned.dedup();
         let entry: Vec<(VarId, Value)> =
             assigned.iter().map(|&id| (id, self.variable(id))).collect();
-        let (mut motions, ending) =
+        let (mut motions, ending, look) =
             self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
         let has_break = ending.may_break;
         // What a branch changes before it leaves is not in the state after one iteration.
@@ -98,6 +82,12 @@ impl Executor<'_> {
             iteration,
         );
         let trips = self.ended(trips, condition.as_ref(), &entry, &motions);
+        let motions = match &trips {
+            Trips::Known { trips, .. } if !has_break => {
+                self.one_by_one(&entry, &look, motions, *trips)
+            }
+            _ => motions,
+        };
 
         let outer = self.context;
         let (extent, exact_trips) = match &trips {
@@ -372,7 +362,7 @@ impl Executor<'_> {
         self.block_of(std::slice::from_ref(statement));
     }
 
-    fn placeholder(&mut self, key: u32) -> Id {
+    pub(crate) fn placeholder(&mut self, key: u32) -> Id {
         if let Some(&id) = self.placeholders.get(&key) {
             return id;
         }
@@ -427,7 +417,7 @@ impl Executor<'_> {
         step: Option<&Expr>,
         body: &[Stmt],
         entry: &[(VarId, Value)],
-    ) -> (Vec<Motion>, Ending) {
+    ) -> (Vec<Motion>, Ending, Look) {
         self.begin_look();
         let pending = std::mem::take(&mut self.pending);
         let mark = self.env.mark();
@@ -495,7 +485,9 @@ impl Executor<'_> {
             by_data: (breaks.iter()).any(|&left| self.is_by_data(left, &stand_ins, &by_data)),
             continues_by_data: self.is_by_data(exits.continued, &stand_ins, &by_data),
         };
-        (motions, ending)
+        let look = Look { ends, stand_ins };
+        self.renewed(entry, &look, &mut motions);
+        (motions, ending, look)
     }
 
     /// Which variables depend on data in some iteration: through what they begin with, through what is assigned,
@@ -643,7 +635,7 @@ impl Executor<'_> {
     }
 
     /// The value after a number of iterations.
-    fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
+    pub(crate) fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
         let lost = |executor: &mut Self, data: bool, uniform: bool| match value.kind {
             Kind::Int(_) => Value::int(executor.unknown(data, Variation::unknown(uniform))),
             Kind::Pointer(array, _) => {
@@ -658,6 +650,10 @@ impl Executor<'_> {
             Motion::Geometric(..) => {
                 let data = self.is_data(value);
                 lost(self, data, false)
+            }
+            Motion::Each(values) => Value::int(self.one_of_each(values, iterations)),
+            Motion::Renewed(made, symbol) => {
+                Value::int(self.made_before(value, *made, *symbol, iterations))
             }
             Motion::Listed(values) => {
                 let id = self.arena.table(iterations, values);

@@ -10,6 +10,7 @@ use super::events::HostEventKind;
 use super::members::members;
 use super::nodes::name_of_function;
 use super::nodes::{parts, text};
+use super::opt_in::asks_for_shared;
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
 use super::{Blocks, LaunchSite, Member, Met};
@@ -235,6 +236,9 @@ impl Host<'_> {
                     block_varies: false,
                     global: all(config.global),
                     dynamic_shared_bytes: config.shared,
+                    asks_for_shared: [&source.parsed.text, &self.parsed.text]
+                        .iter()
+                        .any(|text| asks_for_shared(text, &kernel.name)),
                     arguments: if beside {
                         Vec::new()
                     } else {

@@ -31,6 +31,7 @@ mod memory;
 mod nodes;
 mod numbers;
 mod objects;
+mod opt_in;
 mod parameters;
 mod random;
 mod recording;
@@ -90,6 +91,8 @@ pub struct LaunchSite {
     pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared_bytes: Option<u64>,
+    /// The program asks for more of it than every block is granted.
+    pub asks_for_shared: bool,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
     /// Integers in arguments that are structures.
@@ -175,6 +178,7 @@ impl LaunchSite {
             block_varies: false,
             global: None,
             dynamic_shared_bytes: None,
+            asks_for_shared: false,
             arguments: Vec::new(),
             members: Vec::new(),
             template_args: Vec::new(),

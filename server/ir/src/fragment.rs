@@ -88,6 +88,11 @@ impl Fragment {
         }
     }
 
+    /// Registers of 32 bits in which a lane holds it.
+    pub fn words(&self) -> u32 {
+        (self.elements() * self.bits).div_ceil(32 * 32)
+    }
+
     /// Elements that a lane holds; 16 · 16 of half precision are held twice.
     pub fn held(&self) -> u32 {
         let once = self.elements().div_ceil(32);

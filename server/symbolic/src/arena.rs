@@ -451,6 +451,12 @@ impl Arena {
         found
     }
 
+    /// True where data or code that is not modelled is in it; what only stands in for a value is neither.
+    pub fn has_opaque(&self, id: Id) -> bool {
+        self.symbols_of(id)
+            .any(|symbol| matches!(self.symbol_kind(symbol), SymbolKind::Opaque { .. }))
+    }
+
     fn add_node(&mut self, node: Node, meta: Meta) -> Id {
         if let Some(&id) = self.ids.get(&node) {
             return id;

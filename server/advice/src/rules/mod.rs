@@ -16,6 +16,7 @@ pub(crate) mod arith {
 }
 pub(crate) mod r#async {
     pub(crate) mod narrow_copy;
+    pub(crate) mod shallow_pipeline;
     pub(crate) mod wait_all;
 }
 pub(crate) mod atomic {
@@ -52,8 +53,10 @@ pub(crate) mod input {
 }
 pub(crate) mod launch {
     pub(crate) mod impossible;
+    pub(crate) mod missing_instruction;
     pub(crate) mod not_warp_multiple;
     pub(crate) mod one_fat_block;
+    pub(crate) mod shared_opt_in;
     pub(crate) mod small_grid;
     pub(crate) mod tail;
     pub(crate) mod tiny_block;
@@ -101,6 +104,11 @@ pub(crate) mod sync {
     pub(crate) mod redundant_barrier;
     pub(crate) mod wide_fence;
 }
+pub(crate) mod tensor {
+    pub(crate) mod fragment_shape;
+    pub(crate) mod idle;
+    pub(crate) mod setmaxnreg;
+}
 
 /// Every rule, sorted by id.
 pub(crate) static RULES: &[Rule] = &[
@@ -115,6 +123,7 @@ pub(crate) static RULES: &[Rule] = &[
     arith::sincos::RULE,
     arith::slow_trig_range::RULE,
     r#async::narrow_copy::RULE,
+    r#async::shallow_pipeline::RULE,
     r#async::wait_all::RULE,
     atomic::hot_address::RULE,
     atomic::in_loop::RULE,
@@ -133,8 +142,10 @@ pub(crate) static RULES: &[Rule] = &[
     ilp::dependent_chain::RULE,
     input::unreadable::RULE,
     launch::impossible::RULE,
+    launch::missing_instruction::RULE,
     launch::not_warp_multiple::RULE,
     launch::one_fat_block::RULE,
+    launch::shared_opt_in::RULE,
     launch::small_grid::RULE,
     launch::tail::RULE,
     launch::tiny_block::RULE,
@@ -167,4 +178,7 @@ pub(crate) static RULES: &[Rule] = &[
     smem::unused_tile::RULE,
     sync::redundant_barrier::RULE,
     sync::wide_fence::RULE,
+    tensor::fragment_shape::RULE,
+    tensor::idle::RULE,
+    tensor::setmaxnreg::RULE,
 ];

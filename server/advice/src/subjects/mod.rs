@@ -7,6 +7,7 @@ mod coordinates;
 pub(crate) mod exchange;
 pub(crate) mod flow;
 pub(crate) mod host;
+pub(crate) mod instructions;
 pub(crate) mod launch;
 pub(crate) mod siblings;
 pub(crate) mod spills;

@@ -1,7 +1,9 @@
 //! Expressions as values.
 
 use smallvec::smallvec;
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Type, UnaryOp};
+use warplens_ir::{
+    AddressSpace, BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Type, UnaryOp,
+};
 
 use super::place::Place;
 use super::{Builder, Frame, Value, machine, scalars};
@@ -548,6 +550,11 @@ impl Builder<'_> {
         let have = self.graph.ty(v);
         let want = machine(to);
         match (from, to) {
+            // An address of shared memory is a word.
+            (Type::Int { .. }, Type::Pointer(_, AddressSpace::Shared)) => match have {
+                Ty::I64 => self.unary(Op::Truncate, Ty::I32, v),
+                _ => v,
+            },
             (_, Type::Pointer(..) | Type::Array(..)) => {
                 if have == Ty::I32 && from.is_int() {
                     return self.unary(Op::Extend(is_signed(from)), Ty::I64, v);

@@ -46,6 +46,13 @@ impl Builder<'_> {
                     let negative = self.constant(-y, ty);
                     return self.binary(Op::Add, ty, a, negative);
                 }
+                (Op::And, y) if self.drops(a, y).is_some() => {
+                    let kept = self.drops(a, y).unwrap_or(a);
+                    return self.binary(op, ty, kept, b);
+                }
+                (Op::Add, y) if ty == Ty::I32 && self.is_shared_address(a) => {
+                    return self.offset(a, y);
+                }
                 (Op::Add, y) => {
                     // (a + c) + d
                     let inst = self.graph.inst(a);
@@ -55,6 +62,17 @@ impl Builder<'_> {
                         let base = inst.args[0];
                         let sum = self.constant(x.wrapping_add(y), ty);
                         return self.binary(Op::Add, ty, base, sum);
+                    }
+                }
+                (Op::Xor, y) => {
+                    // (a ^ c) ^ d
+                    let inst = self.graph.inst(a);
+                    if inst.op == Op::Xor
+                        && let Some(x) = self.graph.int(inst.args[1])
+                    {
+                        let base = inst.args[0];
+                        let both = self.constant(x ^ y, ty);
+                        return self.binary(op, ty, base, both);
                     }
                 }
                 (Op::Mul, y) => {
@@ -80,6 +98,26 @@ impl Builder<'_> {
                     return self.binary(Op::And, ty, a, mask);
                 }
                 _ => {}
+            }
+        }
+        // c - (d - a)
+        if op == Op::Sub
+            && let Some(x) = self.graph.int(a)
+            && self.graph.op(b) == Op::Sub
+            && let [inner, from] = self.graph.inst(b).args[..]
+            && let Some(y) = self.graph.int(inner)
+        {
+            let difference = self.constant(x.wrapping_sub(y), ty);
+            return self.binary(Op::Add, ty, from, difference);
+        }
+        // A number added to an address: the constant part stays last, where accesses take it.
+        if op == Op::Add && ty == Ty::I32 {
+            for (address, number) in [(a, b), (b, a)] {
+                if let Op::Offset(bytes) = self.graph.op(address) {
+                    let base = self.graph.inst(address).args[0];
+                    let sum = self.binary(op, ty, base, number);
+                    return self.offset(sum, bytes);
+                }
             }
         }
         if a == b {
@@ -148,6 +186,54 @@ impl Builder<'_> {
         (self.graph.ty(from) == Ty::F32).then_some(from)
     }
 
+    /// A sum without the part that a mask of its lowest bits takes away: `(x + 8 * i) & 7` is `x & 7`.
+    fn drops(&self, sum: V, mask: i64) -> Option<V> {
+        let low = mask > 0 && (mask as u64).wrapping_add(1).is_power_of_two();
+        let inst = self.graph.inst(sum);
+        if !low || inst.op != Op::Add {
+            return None;
+        }
+        let zeros = (mask as u64).trailing_ones();
+        let is_multiple = |v: V| match (self.graph.int(v), self.graph.op(v)) {
+            (Some(value), _) => value & mask == 0,
+            (None, Op::Shl) => {
+                let by = self.graph.int(self.graph.inst(v).args[1]);
+                by.is_some_and(|by| by >= i64::from(zeros))
+            }
+            _ => false,
+        };
+        match (is_multiple(inst.args[0]), is_multiple(inst.args[1])) {
+            (_, true) => Some(inst.args[0]),
+            (true, _) => Some(inst.args[1]),
+            _ => None,
+        }
+    }
+
+    /// The lower half of a value of 64 bits. Sums, products and their like are computed in 32 bits where nothing reads the
+    /// rest.
+    fn lower_half(&mut self, v: V, depth: u32) -> V {
+        /// Operations within each other that are looked through.
+        const DEEPEST: u32 = 8;
+        if let Some(value) = self.graph.int(v) {
+            return self.constant(i64::from(value as i32), Ty::I32);
+        }
+        let inst = self.graph.inst(v);
+        let (op, args) = (inst.op, inst.args.clone());
+        match op {
+            Op::Extend(_) => args[0],
+            Op::Add | Op::Sub | Op::Mul | Op::And | Op::Or | Op::Xor if depth < DEEPEST => {
+                let a = self.lower_half(args[0], depth + 1);
+                let b = self.lower_half(args[1], depth + 1);
+                self.binary(op, Ty::I32, a, b)
+            }
+            Op::Shl if depth < DEEPEST && self.graph.int(args[1]).is_some_and(|by| by < 32) => {
+                let a = self.lower_half(args[0], depth + 1);
+                self.binary(op, Ty::I32, a, args[1])
+            }
+            _ => self.share(Op::Truncate, Ty::I32, smallvec![v]),
+        }
+    }
+
     /// An operation of one operand.
     pub(super) fn unary(&mut self, op: Op, ty: Ty, a: V) -> V {
         if let Some(x) = self.graph.int(a) {
@@ -188,11 +274,12 @@ impl Builder<'_> {
         {
             return narrow;
         }
+        if op == Op::Truncate && ty == Ty::I32 {
+            return self.lower_half(a, 0);
+        }
         let inst = self.graph.inst(a);
         match (op, inst.op) {
-            (Op::Not, Op::Not) | (Op::Neg, Op::Neg) | (Op::Truncate, Op::Extend(_)) => {
-                return inst.args[0];
-            }
+            (Op::Not, Op::Not) | (Op::Neg, Op::Neg) => return inst.args[0],
             (Op::Not, Op::Compare(compare, signed)) => {
                 let args = inst.args.clone();
                 // Not for floating point, where no order may hold.
@@ -322,6 +409,14 @@ impl Builder<'_> {
             return base;
         }
         self.share(Op::Offset(bytes), ty, smallvec![base])
+    }
+
+    /// True for an address of shared memory, also one that is a number in the source.
+    fn is_shared_address(&self, v: V) -> bool {
+        matches!(
+            self.graph.op(v),
+            Op::Base(_) | Op::Offset(_) | Op::Address(..)
+        )
     }
 
     /// True for a place of an array in shared memory.

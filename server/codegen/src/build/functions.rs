@@ -49,6 +49,10 @@ impl Builder<'_> {
                 return Value::new();
             }
             Function::Rows { store, .. } => return self.rows(*store, arguments, ty),
+            Function::Math(_, name) if &**name == "fill_fragment" => {
+                self.filled(arguments);
+                return Value::new();
+            }
             Function::Bulk => {
                 for argument in arguments {
                     self.value(argument);

@@ -145,6 +145,7 @@ impl Builder<'_> {
             .keys()
             .filter(|(id, _)| touched.assigned.contains(id))
             .copied()
+            .filter(|key| !self.is_steady(parts.body, *key))
             .collect();
         keys.sort_unstable();
         for key in keys {
@@ -235,6 +236,7 @@ impl Builder<'_> {
         if let Some(at) = self.at {
             for (key, phi) in &phis {
                 let last = self.env.get(key).copied().unwrap_or(*phi);
+                self.gives_back(parts.body, *key, *phi, last);
                 self.graph.values[phi.0 as usize].args.push(last);
             }
             self.end(at, End::Jump(header));

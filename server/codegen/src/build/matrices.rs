@@ -3,12 +3,12 @@
 //! Measured with `nvcc` of release 13 for `sm_75`, `sm_80` and `sm_90`: fragments of all shapes, types and layouts.
 
 use smallvec::{SmallVec, smallvec};
-use warplens_ir::{Expr, ExprKind, Fragment, Matrix, Type};
+use warplens_ir::{Expr, ExprKind, Fragment, Function, MathClass, Matrix, Type, VarId};
 
 use super::place::Place;
 use super::{Builder, Value, machine, scalars};
 use crate::Class;
-use crate::graph::{Args, Op, Space, Ty};
+use crate::graph::{Args, Op, Space, Ty, V};
 
 impl Builder<'_> {
     /// `load_matrix_sync`, `store_matrix_sync`.
@@ -43,10 +43,81 @@ impl Builder<'_> {
         let count = accesses(fragment, by_rows, shared, machine.matrices);
         let object = self.object(pointer, space);
         let (base, _) = self.base(pointer);
-        self.push(Op::Fixed(class, count), Ty::None, smallvec![base]);
+        let mut given: Args = smallvec![base];
+        let held = others
+            .iter()
+            .find(|other| Fragment::of(&other.ty).is_some());
         if store {
+            given.extend(held.into_iter().flat_map(|held| self.registers_of(held)));
+            self.push(Op::Fixed(class, count), Ty::None, given);
             self.changes(object);
+            return;
         }
+        let all = self.push(Op::Fixed(class, count), Ty::I32, given);
+        if let Some(held) = held {
+            self.keep_fragment(held, |builder, number, ty| {
+                builder.push(Op::Piece(number), ty, smallvec![all])
+            });
+        }
+    }
+
+    /// The registers of a fragment, with the byte at which each is kept; none of one that lies elsewhere.
+    fn kept_at(&mut self, held: &Expr) -> Vec<((VarId, u32), Ty)> {
+        let (Some(fragment), Type::Struct(_)) = (Fragment::of(&held.ty), &held.ty) else {
+            return Vec::new();
+        };
+        let Place::Own(id, start) = self.place(held) else {
+            return Vec::new();
+        };
+        let (ty, size) = match (fragment.float, fragment.bits) {
+            (_, 64) => (Ty::F64, 8),
+            (true, 32) => (Ty::F32, 4),
+            _ => (Ty::I32, 4),
+        };
+        let count = fragment.words() * 4 / size;
+        (0..count)
+            .map(|number| ((id, start + number * size), ty))
+            .collect()
+    }
+
+    /// What a fragment holds.
+    fn registers_of(&mut self, held: &Expr) -> Args {
+        let kept = self.kept_at(held);
+        kept.into_iter()
+            .filter_map(|(key, _)| self.env.get(&key).copied())
+            .collect()
+    }
+
+    /// Gives a fragment new registers. They are kept where its first elements are; the other elements are those of its
+    /// registers, and nothing of their own.
+    fn keep_fragment(&mut self, held: &Expr, mut register: impl FnMut(&mut Self, u8, Ty) -> V) {
+        let kept = self.kept_at(held);
+        let Some(&((id, start), _)) = kept.first() else {
+            return;
+        };
+        for (at, _) in scalars(&held.ty) {
+            self.env.remove(&(id, start + at));
+        }
+        for (number, (key, ty)) in kept.into_iter().enumerate() {
+            let v = register(self, number.min(255) as u8, ty);
+            self.env.insert(key, v);
+        }
+    }
+
+    /// `fill_fragment`: each register is given the value, which a constant needs no instruction for.
+    pub(super) fn filled(&mut self, arguments: &[Expr]) {
+        let [held, value] = arguments else {
+            return;
+        };
+        let value = self.scalar(value);
+        let constant = self.graph.op(value).is_operand();
+        self.keep_fragment(held, |builder, _, ty| {
+            if constant {
+                builder.leaf(Op::Int(0), ty)
+            } else {
+                value
+            }
+        });
     }
 
     /// `ldmatrix`, `stmatrix`: one instruction for all matrices.
@@ -109,9 +180,20 @@ impl Builder<'_> {
         let mut given = Args::new();
         if factor.is_none() {
             given.extend(values.iter().flatten().copied());
+            return self.made_together(Op::Product(count, work(name, count)), given, ty);
         }
-        let work = factor.map_or_else(|| work(name, count), |_| u32::from(count) * WHOLE);
-        self.made_together(Op::Product(count, work), given, ty)
+        for held in arguments.iter().skip(1) {
+            let registers = self.registers_of(held);
+            given.extend(registers);
+        }
+        let work = u32::from(count) * WHOLE;
+        let all = self.push(Op::Product(count, work), Ty::I32, given);
+        if let Some(sum) = arguments.first() {
+            self.keep_fragment(sum, |builder, number, ty| {
+                builder.push(Op::Piece(number), ty, smallvec![all])
+            });
+        }
+        Value::new()
     }
 
     /// A copy into shared memory: one instruction, which the machine code counts among the loads.
@@ -139,6 +221,23 @@ impl Builder<'_> {
         }
         self.changes(object);
     }
+}
+
+/// The fragments that a call gives new values.
+pub(super) fn given_to<'a>(
+    function: &'a Function,
+    arguments: &'a [Expr],
+) -> impl Iterator<Item = &'a Expr> {
+    let fragments = arguments
+        .iter()
+        .filter(|argument| Fragment::of(&argument.ty).is_some());
+    let count = match function {
+        Function::Tile { store: false } => usize::MAX,
+        Function::Math(MathClass::Tensor, _) => 1,
+        Function::Math(_, name) if &**name == "fill_fragment" => 1,
+        _ => 0,
+    };
+    fragments.take(count)
 }
 
 /// A product of 16 · 8 · 16 in half precision, in its 64ths.
@@ -215,7 +314,7 @@ fn accesses(fragment: Fragment, by_rows: bool, shared: bool, matrices: u32) -> u
         ..
     } = fragment;
     // Registers of 32 bits that a lane holds of it.
-    let words = (fragment.elements() * bits).div_ceil(32 * 32);
+    let words = fragment.words();
     // A lane's elements lie side by side along the depth of a factor.
     let along = (matrix == Matrix::Left) == by_rows;
     let count = match (matrix, bits) {

@@ -16,6 +16,7 @@ mod memory;
 mod parts;
 mod picked;
 mod place;
+pub(crate) mod steady;
 mod subscripts;
 mod syntactic;
 mod tally;
@@ -98,6 +99,10 @@ pub(crate) struct Builder<'k> {
     pieces: FxHashMap<V, (V, u32)>,
     /// Arrays of which the code chooses an element where it does not know which.
     picked: FxHashSet<VarId>,
+    /// What every iteration of a loop finds as the first did: it stays the constant that it is.
+    steady: steady::Steady,
+    /// The same as it is found now.
+    pub(crate) found_steady: steady::Found,
     depth: u32,
     /// Functions kept once that were put in place.
     applied: u32,
@@ -128,6 +133,7 @@ impl<'k> Builder<'k> {
         controls: &'k Controls,
         in_memory: FxHashSet<VarId>,
         picked: FxHashSet<VarId>,
+        steady: steady::Steady,
     ) -> Builder<'k> {
         let mut builder = Builder {
             kernel,
@@ -157,6 +163,8 @@ impl<'k> Builder<'k> {
             demoted: FxHashSet::default(),
             pieces: FxHashMap::default(),
             picked,
+            steady,
+            found_steady: steady::Found::default(),
             depth: 0,
             applied: 0,
             cut: false,

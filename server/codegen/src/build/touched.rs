@@ -2,11 +2,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
-    BinaryOp, Effect, Expr, ExprKind, Function, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
-    functions,
+    BinaryOp, Effect, Expr, ExprKind, Function, LoopKind, MathClass, Stmt, StmtKind, Storage, Type,
+    VarId, functions,
 };
 
 use super::Builder;
+use super::matrices;
 use super::parts::Parts;
 use super::syntactic::{is_easy_divisor, library_cost, moving, reads_memory, shape, variables};
 use super::tally::{Counts, Touched};
@@ -505,6 +506,9 @@ impl Walk<'_, '_, '_> {
             }
             ExprKind::Call(function, parts) => {
                 let (function, _) = function.plain();
+                for fragment in matrices::given_to(function, parts) {
+                    self.assign(fragment);
+                }
                 match function {
                     Function::Rows { store: false, .. } => {}
                     Function::Bulk => {
@@ -526,7 +530,9 @@ impl Walk<'_, '_, '_> {
                     }
                     Function::WarpExchange(..) => self.touched.together = true,
                     // The assembler leaves it alone.
-                    Function::Texture { .. } => self.touched.calls = true,
+                    Function::Texture { .. } | Function::Math(MathClass::Tensor, _) => {
+                        self.touched.calls = true;
+                    }
                     _ => {}
                 }
                 let (cost, machine) = match function {

@@ -140,6 +140,7 @@ impl Engine {
                 settings,
                 overrides,
             );
+            given.asks_for_shared = (!site.range.is_empty()).then_some(site.asks_for_shared);
             given.block_varies = site.block_varies
                 || variants[..launches]
                     .iter()

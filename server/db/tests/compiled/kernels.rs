@@ -428,6 +428,7 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
         "matrices.cu",
         "private.cu",
         "together.cu",
+        "tiles.cu",
     ] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
         let settings = Settings {
@@ -474,6 +475,23 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     }
     assert!(kernels > 200, "{kernels} kernels");
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Fragments and sums are registers, and so are arrays of them whose stage an iteration changes and changes back.
+#[test]
+fn tiles_of_matrices_take_the_registers_that_nvcc_gives_them() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled/tiles.cu");
+    let text = std::fs::read_to_string(path).expect("our own fixture");
+    for (name, measured) in [("fragments", 77), ("staged", 69)] {
+        let compiled = compiled(&text, name);
+        let share = f64::from(compiled.registers) / f64::from(measured);
+        assert!(
+            (0.8..=1.2).contains(&share),
+            "{name}: {} of {measured}",
+            compiled.registers
+        );
+        assert_eq!(compiled.local_bytes, 0, "{name}");
+    }
 }
 
 /// Of a small array nvcc chooses elements by comparisons, instead of keeping it in memory.

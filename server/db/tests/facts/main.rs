@@ -10,3 +10,4 @@ mod metamorphic;
 mod separation;
 mod structural;
 mod tensor;
+mod tiles;

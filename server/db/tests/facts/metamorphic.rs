@@ -222,11 +222,12 @@ proptest! {
 fn a_switch_of_many_cases_runs_what_branches_on_its_labels_run() {
     let labels: Vec<i64> = (-12..60).filter(|label| label % 7 != 3).collect();
     let cases = labels.chunks(2).map(|pair| {
-        let named = pair
-            .iter()
-            .map(|label| format!("case {label}: "))
-            .collect::<String>();
-        format!("{named}a[i * {}] = 1.0f; break;\n", pair[0].rem_euclid(5))
+        let named: Vec<String> = pair.iter().map(|label| format!("case {label}:")).collect();
+        format!(
+            "{} a[i * {}] = 1.0f; break;\n",
+            named.join(" "),
+            pair[0].rem_euclid(5)
+        )
     });
     let cases: String = cases.collect();
     let branches = labels.chunks(2).map(|pair| {

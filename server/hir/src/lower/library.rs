@@ -914,15 +914,19 @@ impl Lowering<'_> {
             | "as_const"
             | "launder"
             | "__builtin_assume_aligned"
-            | "__cvta_generic_to_shared"
-            | "__cvta_generic_to_global"
-            | "__cvta_generic_to_local"
-            | "__cvta_generic_to_constant"
             | "raw_pointer_cast"
             | "device_pointer_cast"
             | "ref"
             | "cref" => {
                 return arguments.first().cloned();
+            }
+            // A number: what is added to it are bytes, whatever the pointer points to.
+            "__cvta_generic_to_shared"
+            | "__cvta_generic_to_global"
+            | "__cvta_generic_to_local"
+            | "__cvta_generic_to_constant" => {
+                let pointer = arguments.first()?.clone();
+                return Some(self.cast(pointer, Type::SIZE, site));
             }
             "aligned_size_t" => return arguments.first().cloned(),
             "pipeline_consumer_wait_prior" => {
@@ -1081,7 +1085,14 @@ impl Lowering<'_> {
                 });
             }
             _ if let Some(found) = self.bulk_call(name, arguments, site) => return Some(found),
-            "fill_fragment" => return Some(self.computed(arguments, Type::Void, site)),
+            "fill_fragment" => {
+                let function = Function::Math(MathClass::Int(1), name.into());
+                return Some(Expr {
+                    kind: ExprKind::Call(function, arguments.to_vec()),
+                    ty: Type::Void,
+                    site,
+                });
+            }
             _ => {}
         }
         if let Some((kind, ty)) = trait_value(full, |text| self.type_named(text)) {

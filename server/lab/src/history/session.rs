@@ -149,6 +149,7 @@ impl Session {
             &|path| json!({"textDocument": {"uri": uri(path)}, "range": whole}),
         ))?;
         let lenses = self.ask_together(&of_each("textDocument/codeLens", &document))?;
+        let lenses: Vec<Value> = lenses.into_iter().map(without_earlier_times).collect();
         let of_one = |at: usize| {
             json!({
                 "findings": findings[at]["items"],
@@ -178,6 +179,18 @@ pub fn uri(path: &Path) -> String {
         }
     }
     uri
+}
+
+/// Lenses without what kernels took when the text was saved, which only a session that began with another text shows.
+fn without_earlier_times(mut lenses: Value) -> Value {
+    for lens in lenses.as_array_mut().into_iter().flatten() {
+        let title = &mut lens["command"]["title"];
+        let now = title.as_str().and_then(|title| title.split_once(" → "));
+        if let Some((_, now)) = now {
+            *title = now.into();
+        }
+    }
+    lenses
 }
 
 /// The next message; none at the end of the stream.

@@ -76,9 +76,15 @@ fn advice(analysed: &Analysed, line: u32) -> String {
         .collect();
     here.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let shown = here.iter().take(MOST_FINDINGS);
-    let mut out: String = shown
-        .map(|finding| format!("**{}** ({})\n\n", strong(&finding.message), finding.rule))
-        .collect();
+    let mut out = String::new();
+    for finding in shown {
+        let _ = write!(
+            out,
+            "**{}** ({})\n\n",
+            strong(&finding.message),
+            finding.rule
+        );
+    }
     if here.len() > MOST_FINDINGS {
         let more = counted((here.len() - MOST_FINDINGS) as u64, "finding");
         let _ = write!(out, "{more} more\n\n");

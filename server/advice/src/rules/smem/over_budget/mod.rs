@@ -26,7 +26,12 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     );
     let all = fixed + dynamic;
     let granted = u64::from(profile.shared_per_block);
-    if dynamic == 0 || all <= granted || ctx.occupancy.why_impossible.is_some() {
+    // A program that is seen to launch is the affair of `launch/shared-opt-in`.
+    if ctx.asks_for_shared.is_some()
+        || dynamic == 0
+        || all <= granted
+        || ctx.occupancy.why_impossible.is_some()
+    {
         return None;
     }
     let parts = if fixed > 0 {
