@@ -122,7 +122,8 @@ const CONSTRUCTS: [Construct; 18] = [
     Construct {
         name: "parameters",
         make: |n| {
-            let parameters: String = (0..n).map(|k| format!(", float *p{k}")).collect();
+            let parameters: Vec<String> = (0..n).map(|k| format!(", float *p{k}")).collect();
+            let parameters = parameters.concat();
             kernel(&parameters, &lines(n, |k| format!("  p{k}[i] = in[i];")))
         },
     },
@@ -238,11 +239,10 @@ fn seconds(text: &str) -> f64 {
     };
     let run = || {
         let thread = std::thread::Builder::new().stack_size(warplens_db::STACK);
-        let run = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let thread = thread.spawn_scoped(scope, run).expect("a thread");
             thread.join().expect("no panic")
-        });
-        run
+        })
     };
     (0..RUNS).map(|_| run()).fold(f64::INFINITY, f64::min)
 }
