@@ -399,15 +399,6 @@ pub(crate) fn conflict_free_passes(profile: &Profile, bytes_per_lane: u32) -> f6
     words * groups.max(1.0)
 }
 
-/// A count that can be computed with.
-pub(crate) fn positive(value: f64) -> f64 {
-    if value.is_finite() {
-        value.max(0.0)
-    } else {
-        0.0
-    }
-}
-
 /// A figure that can be computed with.
 pub(crate) fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value >= 0.0)

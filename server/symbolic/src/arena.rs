@@ -451,7 +451,7 @@ impl Arena {
         found
     }
 
-    /// True where data or code that is not modelled is in it; what only stands in for a value is neither.
+    /// True where data or code that is not modelled is in it; what only takes the place of a value is neither.
     pub fn has_opaque(&self, id: Id) -> bool {
         self.symbols_of(id)
             .any(|symbol| matches!(self.symbol_kind(symbol), SymbolKind::Opaque { .. }))

@@ -35,7 +35,7 @@ struct Uses {
 impl ArrayUses {
     pub(crate) fn of(kernel: &Kernel) -> ArrayUses {
         let mut found = ArrayUses::default();
-        // Of what stands at a place the first assignment counts, whether it also reads.
+        // Of assignments at one place the first counts, whether it also reads.
         let mut written: FxHashMap<Site, bool> = FxHashMap::default();
         let mut look = |expression: &Expr| match &expression.kind {
             ExprKind::Assign(op, place, _) => {

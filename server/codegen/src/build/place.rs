@@ -37,7 +37,7 @@ pub(super) struct Pick {
     pub behind: i64,
     /// Bytes of an element.
     pub size: u32,
-    /// Elements: of those from the first on every so many-th.
+    /// Elements: from the first on, at a step.
     pub first: u32,
     pub every: u32,
     pub count: u32,

@@ -1,6 +1,6 @@
 //! What an analysis costs grows with the size of each construct no faster than n log n.
 //!
-//! A kernel is made with so many of one construct, and with four times as many; the processor time of both analyses is compared.
+//! A kernel is made with a number of one construct, and with four times that number; the times of both analyses are compared.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const TIMES: usize = 4;
 const GROWTH: f64 = 8.0;
 /// What a machine that does other things adds, in seconds.
 const NOISE: f64 = 0.05;
-/// Of so many runs the quickest counts.
+/// The number of runs, of which the quickest counts.
 const RUNS: usize = 3;
 
 /// `make`: the text with a number of the construct.

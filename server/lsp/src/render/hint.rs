@@ -85,7 +85,7 @@ fn lines_with_findings(analysed: &Analysed) -> BTreeSet<u32> {
         .collect()
 }
 
-/// What stands at the end of a line; `found`: the line has a finding. `None` for a line without one and with less than the
+/// The label at the end of a line; `found`: the line has a finding. `None` for a line without one and with less than the
 /// share of the time that the settings ask for.
 fn label(line: &Line<'_>, wanted: &Hints, found: bool) -> Option<String> {
     if !found && line.share * 100.0 < f64::from(wanted.minimum_share) {

@@ -11,7 +11,7 @@ use warplens_report::figure::words;
 
 use crate::earlier::EarlierTime;
 
-/// A title is at most as long: it stands above code, often beside other lenses.
+/// A title is at most as long: it is shown above code, often beside other lenses.
 const LONGEST: usize = 80;
 /// Assumptions beyond these are counted, not named.
 const MOST_NAMED: usize = 3;
@@ -19,7 +19,7 @@ const MOST_NAMED: usize = 3;
 const MOST_FORMULAS: usize = 32;
 
 /// `132 µs · memory bandwidth · occupancy 50 % (registers) · A100 SXM4 40GB`: the time, what bounds it and the occupancy; then, as
-/// far as [`LONGEST`] lets them in, its limiter and the GPU. `before`: what the kernel took, which stands before what it takes.
+/// far as [`LONGEST`] lets them in, its limiter and the GPU. `before`: what the kernel took, which is given before what it takes.
 pub fn title(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) -> String {
     let profile = &kernel.analysis.profile;
     if let Some(impossible) = &kernel.analysis.input.occupancy.why_impossible {

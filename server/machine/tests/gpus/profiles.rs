@@ -346,7 +346,7 @@ fn a_gpu_is_named_as_people_name_it() {
             "{name}"
         );
     }
-    // Each of these is a GPU of its own, for which no other stands.
+    // Each of these is a GPU of its own, which no other represents.
     for name in [
         "", "rtx 2080", "gtx-1080", "rtx 3060", "titan", "mi300", "40gb", "pcie", "rtx", "nvidia",
         "sm_", "gfx",

@@ -5,7 +5,8 @@
 
 use warplens_facts::facts::{Access, AlignedRequests};
 
-/// What a request takes on average over the alignments of a start that is unknown but the same for all lanes of a warp.
+/// What a request takes on average over the alignments of a start that is unknown: lanes with one value of what data decides
+/// share it, others have a place of their own each.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ExpectedRequest {
     /// Distinct transaction units touched.
@@ -19,7 +20,7 @@ pub struct ExpectedRequest {
 }
 
 impl ExpectedRequest {
-    /// `None` where the access's figures are known, or lanes go to unknown places of their own.
+    /// `None` where the access's figures are known, or nothing says which lanes share a start.
     pub fn of(access: &Access) -> Option<ExpectedRequest> {
         let places = &access.by_alignment;
         if places.is_empty() {

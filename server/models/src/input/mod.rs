@@ -21,3 +21,12 @@ pub use expected::ExpectedRequest;
 pub use join::{ModelInput, Resources, residence};
 pub use reshape::Instructions;
 pub use sound::Defect;
+
+/// A count that can be computed with.
+pub(crate) fn positive(value: f64) -> f64 {
+    if value.is_finite() {
+        value.max(0.0)
+    } else {
+        0.0
+    }
+}

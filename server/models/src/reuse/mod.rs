@@ -10,6 +10,7 @@
 //! cannot be read so touches those of its array at any place, or has no reuse where the length is not known, an upper
 //! bound. A thread's own memory is what all resident threads have of it.
 
+mod extents;
 mod footprint;
 mod index;
 mod values;
@@ -18,7 +19,8 @@ use warplens_facts::facts::{Launch, Node, Op, Pattern, SourceFacts, Space};
 
 use crate::work::{Request, Residency};
 use crate::{ExecutedAccess, ModelInput};
-use footprint::{Extents, Footprint};
+use extents::Extents;
+use footprint::Footprint;
 use index::{Monomial, Polynomial, Symbol, distance, index_of};
 
 /// Bytes of one request at each level of the memory system.

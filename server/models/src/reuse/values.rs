@@ -3,7 +3,7 @@
 use warplens_facts::facts::{AddressPart, LinearAddress, VariesWith};
 use warplens_symbolic::gcd;
 
-use super::footprint::Extents;
+use super::extents::Extents;
 use super::index::{Polynomial, Symbol};
 
 /// Values of a summand.

@@ -12,7 +12,8 @@ use std::collections::{HashMap, VecDeque};
 use warplens_facts::facts::{Alias, Link, Node, Op, SourceFacts, Space};
 use warplens_machine::{Mix, Pipe};
 
-use crate::work::{Work, positive};
+use crate::input::positive;
+use crate::work::Work;
 use crate::{ExecutedAccess, ModelInput};
 
 /// The pipes in the order in which a stretch issues to them: addresses first, its branch last.

@@ -4,7 +4,7 @@
 //! latency and the lanes that execute it: few warps see the latency, many the lanes, and between the two the pipeline
 //! finds the number by itself.
 
-use crate::work::positive;
+use crate::input::positive;
 use warplens_machine::{Mix, Pipe, Profile};
 
 /// A class of arithmetic operations. Those of Table I and what the machine has beside them.

@@ -10,7 +10,7 @@ use warplens_facts::facts::{Branch, BranchKind, LinearAddress, Node as Flow, Uni
 
 use super::cfg::Cfg;
 use super::search::{Warp, walk};
-use crate::work::positive;
+use crate::input::positive;
 
 /// Iterations of one loop that are told apart, at most; beyond, numbers are no longer exact.
 const MOST_TRIPS: f64 = 1e15;

@@ -5,7 +5,7 @@
 //! the node's index. A data-dependence arc runs from a load to each node that names the load in its `uses`.
 
 use crate::ExecutedAccess;
-use crate::work::positive;
+use crate::input::positive;
 use warplens_facts::facts::{Node as Flow, Op, Space};
 use warplens_machine::Mix;
 

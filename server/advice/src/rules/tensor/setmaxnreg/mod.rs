@@ -84,7 +84,7 @@ fn wrong(ctx: &Context<'_>, instruction: Instruction<'_>) -> Option<(String, Str
     if ctx.kernel.max_threads.is_none() {
         return Some((
             "give the kernel `__launch_bounds__`: ptxas ignores its `setmaxnreg`".to_owned(),
-            "ptxas cannot tell how many registers a thread begins with and ignores `setmaxnreg` (C7508)"
+            "ptxas cannot tell with how many registers threads begin and ignores `setmaxnreg` (C7508)"
                 .to_owned(),
         ));
     }
