@@ -386,7 +386,7 @@ check(':Warplens launch sets the launch of the kernel at the cursor', function()
   local store = find('out[x * n + y] = in[y * n + x]')
   eventually('16 sectors on the column store', function()
     for _, hint in ipairs(hints()) do
-      if hint.line == store and hint.text:match('16/4 sectors') then
+      if hint.line == store and hint.text:match('16 sectors, ideal 4') then
         return true
       end
     end

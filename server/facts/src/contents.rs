@@ -29,6 +29,18 @@ pub struct Contents {
 type Population = (f64, f64);
 
 impl Executor<'_> {
+    /// True where the address of an access or how often something runs depends on data.
+    fn data_decides(&self) -> bool {
+        let mut accesses = self.accesses.iter();
+        accesses.any(|draft| self.arena.opaque(draft.address) == Some(true))
+            || self.contexts.iter().any(|context| context.by_data)
+            || self.branches.iter().any(|branch| {
+                branch
+                    .condition
+                    .is_none_or(|id| self.arena.opaque(id) == Some(true))
+            })
+    }
+
     /// Runs the launch on the given contents and makes what depends on data what was counted; false where there are none,
     /// or that cannot be done.
     pub(crate) fn run_on_contents(
@@ -38,7 +50,8 @@ impl Executor<'_> {
         branches: &mut [Branch],
         executions: &mut [Executions],
     ) -> bool {
-        if self.request.contents.is_empty() {
+        let contents = self.request.contents;
+        if contents.is_empty() || contents.iter().all(|one| one.of_run) && !self.data_decides() {
             return false;
         }
         let question = lockstep::LaunchInput {

@@ -27,8 +27,9 @@ use numbers::{LANES, LaneValues};
 /// The most statements and expressions that all warps together execute: a keystroke waits for them.
 const MOST_STEPS: u32 = 400_000;
 
-/// The limit where contents of memory were given, which only the command line does. Beyond it no further block starts,
-/// and the blocks that ran are a sample of the grid.
+/// The limit where the user gave contents of memory, which only the command line does; contents that the host program fills
+/// have [`MOST_STEPS`], for every keystroke waits for them. Beyond it no further block starts, and the blocks that ran are a
+/// sample of the grid.
 const MOST_STEPS_ON_CONTENTS: u32 = 8_000_000;
 
 /// After this many steps the run extrapolates its total and stops where that exceeds [`TOO_MUCH`]. Blocks run in an order
@@ -245,6 +246,8 @@ struct Machine<'a> {
     parameters: Vec<(VarId, LaneValues)>,
     record: Record,
     steps: u32,
+    /// Steps after which no further block starts, where contents are known.
+    most_on_contents: u32,
     /// Blocks started.
     begun: u64,
     /// The call path of the code being executed.
@@ -310,6 +313,11 @@ impl<'a> Machine<'a> {
             parameters,
             record: Record::default(),
             steps: 0,
+            most_on_contents: if contents.iter().all(|one| one.of_run) {
+                MOST_STEPS
+            } else {
+                MOST_STEPS_ON_CONTENTS
+            },
             begun: 0,
             path: Part::whole(None),
             block: [0; 3],
@@ -333,7 +341,7 @@ impl<'a> Machine<'a> {
             .iter()
             .any(|var| matches!(var.storage, Storage::Shared | Storage::DynamicShared));
         for block in spread(launch.blocks()) {
-            if self.steps > MOST_STEPS_ON_CONTENTS {
+            if self.steps > self.most_on_contents {
                 break;
             }
             self.shared.clear();
@@ -427,7 +435,7 @@ impl<'a> Machine<'a> {
         let most = if self.given.is_empty() {
             MOST_STEPS
         } else {
-            LARGEST_BLOCK * MOST_STEPS_ON_CONTENTS
+            LARGEST_BLOCK * self.most_on_contents
         };
         (self.steps <= most).then_some(())
     }
