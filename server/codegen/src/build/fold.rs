@@ -6,6 +6,9 @@ use warplens_ir::{BinaryOp, Storage};
 use super::Builder;
 use crate::graph::{Op, Ty, V};
 
+/// Operations within each other that are looked through for an address.
+const DEEPEST: u32 = 8;
+
 impl Builder<'_> {
     /// An operation of two operands of one type.
     pub(super) fn binary(&mut self, op: Op, ty: Ty, a: V, b: V) -> V {
@@ -209,11 +212,9 @@ impl Builder<'_> {
         }
     }
 
-    /// The lower half of a value of 64 bits. Sums, products and their like are computed in 32 bits where nothing reads the
-    /// rest.
+    /// The lower half of a value of 64 bits that holds an address of shared memory. Sums, products and their like are computed in
+    /// 32 bits where nothing reads the rest.
     fn lower_half(&mut self, v: V, depth: u32) -> V {
-        /// Operations within each other that are looked through.
-        const DEEPEST: u32 = 8;
         if let Some(value) = self.graph.int(v) {
             return self.constant(i64::from(value as i32), Ty::I32);
         }
@@ -274,12 +275,15 @@ impl Builder<'_> {
         {
             return narrow;
         }
-        if op == Op::Truncate && ty == Ty::I32 {
+        // A narrowed sum may wrap, which keeps the neighbours of a subscript apart. An address of shared memory wraps anyway.
+        if op == Op::Truncate && ty == Ty::I32 && self.holds_address(a, 0) {
             return self.lower_half(a, 0);
         }
         let inst = self.graph.inst(a);
         match (op, inst.op) {
-            (Op::Not, Op::Not) | (Op::Neg, Op::Neg) => return inst.args[0],
+            (Op::Not, Op::Not) | (Op::Neg, Op::Neg) | (Op::Truncate, Op::Extend(_)) => {
+                return inst.args[0];
+            }
             (Op::Not, Op::Compare(compare, signed)) => {
                 let args = inst.args.clone();
                 // Not for floating point, where no order may hold.
@@ -409,6 +413,20 @@ impl Builder<'_> {
             return base;
         }
         self.share(Op::Offset(bytes), ty, smallvec![base])
+    }
+
+    /// True where an address of shared memory is a part of the value.
+    fn holds_address(&self, v: V, depth: u32) -> bool {
+        let inst = self.graph.inst(v);
+        let arithmetic = matches!(
+            inst.op,
+            Op::Add | Op::Sub | Op::Mul | Op::And | Op::Or | Op::Xor | Op::Shl | Op::Extend(_)
+        );
+        let args = || inst.args.iter();
+        self.is_shared_address(v)
+            || arithmetic
+                && depth < DEEPEST
+                && args().any(|&arg| self.holds_address(arg, depth + 1))
     }
 
     /// True for an address of shared memory, also one that is a number in the source.
