@@ -6,7 +6,8 @@
 
 use warplens_facts::facts::{Access, Assumed, Branch, Space};
 use warplens_ir::{
-    Assumption, AssumptionKind, BinaryOp, Expr, ExprKind, Kernel, Part, Storage, VarId, parts,
+    Assumption, AssumptionKind, BinaryOp, Expr, ExprKind, Kernel, Part, Site, Stmt, StmtKind,
+    Storage, VarId, parts,
 };
 use warplens_syntax::words_in;
 
@@ -99,12 +100,12 @@ fn is_narrow(ctx: &Context<'_>) -> bool {
 
 /// True where the distance between lanes is a parameter that nothing gives and nothing shows to be large: an increment may be
 /// one. A leading dimension is no less than the row that another term of the index walks along; what bounds a coordinate is
-/// as large as the problem.
+/// as large as the problem. What bounds a counter from a constant on alone may be the length of a short row.
 fn has_guessed_stride(ctx: &Context<'_>, access: &Access) -> bool {
     let Some(stride) = access.stride.as_ref().filter(|stride| stride.symbolic) else {
         return false;
     };
-    if access.space != Space::Global || stride.unit_elsewhere {
+    if access.space != Space::Global {
         return false;
     }
     let guessed = ctx.facts.assumptions.iter().filter_map(|one| {
@@ -115,29 +116,79 @@ fn has_guessed_stride(ctx: &Context<'_>, access: &Access) -> bool {
             .any(|word| word == name)
             .then_some(name)
     });
-    guessed.into_iter().any(|name| !is_extent(ctx.kernel, name))
+    guessed.into_iter().any(|name| {
+        let bounds = Bounds::of(ctx.kernel, name);
+        !bounds.a_coordinate && (bounds.a_counter || !stride.unit_elsewhere)
+    })
 }
 
-/// True where a coordinate or a counter is compared with the parameter.
-fn is_extent(kernel: &Kernel, name: &str) -> bool {
-    let is_it = |expression: &Expr| {
-        let mut at = expression;
-        while let ExprKind::Cast(_, inner) = &at.kind {
-            at = inner;
-        }
-        matches!(at.kind, ExprKind::Var(var) if is_parameter(kernel, var, name))
-    };
-    let mut found = false;
-    parts(&kernel.body, &mut |part| {
-        if let Part::Expression(Expr {
-            kind: ExprKind::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b),
+/// What is compared with a parameter.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bounds {
+    /// The counter of a loop that begins at a constant.
+    a_counter: bool,
+    /// Anything else, such as what a thread computes of its place in the launch.
+    a_coordinate: bool,
+}
+
+impl Bounds {
+    fn of(kernel: &Kernel, name: &str) -> Bounds {
+        let mut bounds = Bounds::default();
+        let mut counted: Vec<Site> = Vec::new();
+        parts(&kernel.body, &mut |part| match part {
+            Part::Statement(statement) => {
+                if let StmtKind::Loop {
+                    init,
+                    condition: Some(condition),
+                    ..
+                } = &statement.kind
+                    && init.iter().any(begins_at_a_constant)
+                {
+                    counted.push(condition.site);
+                }
+            }
+            Part::Expression(expression) if compares(kernel, expression, name) => {
+                if counted.contains(&expression.site) {
+                    bounds.a_counter = true;
+                } else {
+                    bounds.a_coordinate = true;
+                }
+            }
+            Part::Expression(_) => {}
+        });
+        bounds
+    }
+}
+
+fn begins_at_a_constant(statement: &Stmt) -> bool {
+    let value = match &statement.kind {
+        StmtKind::Declare(_, Some(value)) => value,
+        StmtKind::Expr(Expr {
+            kind: ExprKind::Assign(None, _, value),
             ..
-        }) = part
-        {
-            found |= is_it(a) || is_it(b);
-        }
-    });
-    found
+        }) => value,
+        _ => return false,
+    };
+    matches!(uncast(value).kind, ExprKind::Int(_))
+}
+
+/// True where an order is asked for between the parameter and something else.
+fn compares(kernel: &Kernel, expression: &Expr, name: &str) -> bool {
+    let ExprKind::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b) =
+        &expression.kind
+    else {
+        return false;
+    };
+    [a, b].into_iter().any(
+        |side| matches!(uncast(side).kind, ExprKind::Var(var) if is_parameter(kernel, var, name)),
+    )
+}
+
+fn uncast(expression: &Expr) -> &Expr {
+    match &expression.kind {
+        ExprKind::Cast(_, inner) => uncast(inner),
+        _ => expression,
+    }
 }
 
 fn is_parameter(kernel: &Kernel, var: VarId, name: &str) -> bool {

@@ -14,7 +14,7 @@ use warplens_db::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsPro
 use warplens_db::{LaunchValues, Overrides, Variants};
 use warplens_machine::Profiles;
 
-use crate::earlier::EarlierTimes;
+use crate::earlier::TimesByName;
 
 /// The compiler's path. No setting of a project: `warplens.toml` does not know it.
 const COMPILER: &str = "compiler";
@@ -251,7 +251,7 @@ pub struct SessionChoices {
     /// `warplens.nextLaunch`: by document, by kernel, which of its launches is shown.
     pub variants: HashMap<String, BTreeMap<String, usize>>,
     /// `warplens.pin`: by document, what kernels took when they were pinned.
-    pub pins: HashMap<String, EarlierTimes>,
+    pub pins: HashMap<String, Arc<TimesByName>>,
 }
 
 impl SessionChoices {

@@ -14,7 +14,7 @@ use warplens_models::ModelId;
 use warplens_syntax::{Document, Language};
 
 use crate::configuration::{self, Effective};
-use crate::earlier::EarlierTimes;
+use crate::earlier::TimesByName;
 use crate::position::Encoding;
 
 /// What a document is to us.
@@ -58,7 +58,7 @@ pub struct OpenDocument {
     /// The client's version of the text that was opened or saved last.
     pub saved_version: i32,
     /// What its kernels take, as soon as a lens was made of it.
-    pub saved_times: Arc<EarlierTimes>,
+    pub saved_times: Arc<TimesByName>,
     /// The next analysis does not follow an edit of the client, so the client must be told to refresh.
     pub unasked: bool,
     /// Trips the analysis that is running.

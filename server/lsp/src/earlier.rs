@@ -1,31 +1,61 @@
 //! What kernels took before the edits that the user is making: in the text as it was saved last, or where one was pinned.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warplens_db::{FileAnalysis, PlacedKernel};
 use warplens_models::ModelId;
+use warplens_report::check;
 
 /// The predicted time of a kernel at an earlier moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierTime {
-    /// In milliseconds.
-    pub time_ms: f64,
+    /// As it is shown: a number with its unit, or a formula of the sizes that nothing gives.
+    pub text: String,
+    /// In milliseconds; `None` of a formula.
+    pub time_ms: Option<f64>,
     gpu: String,
     model: ModelId,
 }
 
-/// Earlier times by the kernels' plain names and their numbers among kernels of one name.
-pub type EarlierTimes = BTreeMap<(String, usize), EarlierTime>;
+/// Times by the kernels' plain names, in their order in the file.
+pub type TimesByName = BTreeMap<String, Vec<Option<EarlierTime>>>;
+
+/// What is shown of a document's kernels as their time before.
+#[derive(Debug, Default)]
+pub struct EarlierTimes {
+    /// Of the kernels that were pinned.
+    pub pinned: Arc<TimesByName>,
+    /// Of all kernels in the text that was saved last.
+    pub saved: Arc<TimesByName>,
+}
+
+impl EarlierTimes {
+    /// The time of the kernel of that name with that number among the file's kernels of the name, from 0.
+    pub fn get(&self, name: &str, number: usize) -> Option<&EarlierTime> {
+        let times = self.pinned.get(name).or_else(|| self.saved.get(name))?;
+        times.get(number)?.as_ref()
+    }
+}
 
 impl EarlierTime {
-    /// What a kernel takes now; `None` where that is a formula or not known.
-    pub fn of(kernel: &PlacedKernel) -> Option<EarlierTime> {
+    /// What a kernel takes now; `None` where that is not known. `formulas`: also by sizes that nothing gives.
+    pub fn of(kernel: &PlacedKernel, formulas: bool) -> Option<EarlierTime> {
         let analysis = &kernel.analysis;
-        let known =
-            analysis.input.occupancy.why_impossible.is_none() && !analysis.has_unknown_sizes();
-        let time_ms = known.then(|| analysis.estimate().time_ms).flatten()?;
+        if analysis.input.occupancy.why_impossible.is_some()
+            || analysis.has_unknown_sizes() && !formulas
+        {
+            return None;
+        }
+        let estimate = analysis.estimate();
+        let formula = estimate
+            .open
+            .as_ref()
+            .and_then(|open| open.formula.as_ref());
+        let known = estimate.time_ms.is_some() || formula.is_some();
         Some(EarlierTime {
-            time_ms,
+            text: known.then(|| check::shown_time(&estimate)).flatten()?,
+            time_ms: estimate.time_ms,
             gpu: analysis.profile.id.clone(),
             model: analysis.model,
         })
@@ -38,20 +68,24 @@ impl EarlierTime {
 }
 
 /// The times of all kernels of a file.
-pub fn of_file(file: &FileAnalysis) -> EarlierTimes {
-    let times = keys(file).zip(&file.kernels);
+pub fn of_file(file: &FileAnalysis, formulas: bool) -> TimesByName {
+    let mut times = TimesByName::new();
+    for kernel in &file.kernels {
+        let name = kernel.analysis.facts.name.clone();
+        let time = EarlierTime::of(kernel, formulas);
+        times.entry(name).or_default().push(time);
+    }
     times
-        .filter_map(|(key, kernel)| Some((key, EarlierTime::of(kernel)?)))
-        .collect()
 }
 
-/// The keys of a file's kernels, in their order.
-pub fn keys(file: &FileAnalysis) -> impl Iterator<Item = (String, usize)> {
+/// The kernels of a file, each with its number among those of its name.
+pub fn numbered(file: &FileAnalysis) -> impl Iterator<Item = (usize, &PlacedKernel)> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     file.kernels.iter().map(move |kernel| {
-        let name = kernel.analysis.facts.name.as_str();
-        let number = numbers.entry(name).or_default();
+        let number = numbers
+            .entry(kernel.analysis.facts.name.as_str())
+            .or_default();
         *number += 1;
-        (name.to_owned(), *number - 1)
+        (*number - 1, kernel)
     })
 }

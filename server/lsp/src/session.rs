@@ -826,26 +826,26 @@ impl Session {
     }
 
     /// What the kernels of an analysed document took before: those that were pinned when they were, the others in the text
-    /// that was saved last.
-    pub fn earlier_times(&self, uri: &str, analysed: &Analysed) -> EarlierTimes {
-        let (mut times, pins, is_saved) = {
+    /// that was saved last. `formulas`: also by sizes that nothing gives.
+    pub fn earlier_times(&self, uri: &str, analysed: &Analysed, formulas: bool) -> EarlierTimes {
+        let is_saved = {
             let state = self.state();
-            let Some(open) = state.open.get(uri) else {
-                return EarlierTimes::new();
-            };
-            let pins = state.chosen.pins.get(uri).cloned().unwrap_or_default();
-            let is_saved = open.saved_version == analysed.version;
-            (open.saved_times.clone(), pins, is_saved)
+            let open = state.open.get(uri);
+            open.is_some_and(|open| open.saved_version == analysed.version)
         };
-        if is_saved {
-            times = Arc::new(earlier::of_file(&analysed.file));
-            if let Some(open) = self.state().open.get_mut(uri) {
-                open.saved_times = times.clone();
-            }
+        let saved = is_saved.then(|| Arc::new(earlier::of_file(&analysed.file, formulas)));
+        let mut state = self.state();
+        let pinned = state.chosen.pins.get(uri).cloned().unwrap_or_default();
+        let Some(open) = state.open.get_mut(uri) else {
+            return EarlierTimes::default();
+        };
+        if let Some(saved) = saved {
+            open.saved_times = saved;
         }
-        let mut times = Arc::unwrap_or_clone(times);
-        times.extend(pins);
-        times
+        EarlierTimes {
+            pinned,
+            saved: Arc::clone(&open.saved_times),
+        }
     }
 
     /// Runs the work of a request on the pool. Dropping the future cancels it.

@@ -5,24 +5,8 @@ use std::sync::Arc;
 
 use warplens_hir::{TemplateArguments, Unit, lower, outline};
 use warplens_ir::Kernel;
-use warplens_syntax::preprocess::{
-    IncludeLine, IncludeResult, Includes, Macros, Options, preprocess,
-};
+use warplens_syntax::preprocess::{Macros, NoIncludes, Options, preprocess};
 use warplens_syntax::{Expanded, Language, words};
-
-/// The kernel needs nothing of its harness.
-struct NoHeaders;
-
-impl Includes for NoHeaders {
-    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
-        IncludeResult::Nothing
-    }
-    fn enter(&mut self, _: &Path) {}
-    fn leave(&mut self) {}
-    fn has_include(&mut self, _: &str, _: bool) -> bool {
-        false
-    }
-}
 
 /// A kernel's IR.
 pub fn read(source: &str, name: &str) -> Kernel {
@@ -34,7 +18,7 @@ pub fn read(source: &str, name: &str) -> Kernel {
         traced: false,
         earlier: None,
     };
-    let done = preprocess(source, options, &mut NoHeaders);
+    let done = preprocess(source, options, &mut NoIncludes);
     let parsed = Arc::new(Expanded::new(
         Arc::from(Path::new("kernel.cu")),
         Language::Cuda,

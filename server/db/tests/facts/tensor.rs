@@ -283,13 +283,19 @@ impl Case {
 }
 
 fn estimate(text: &str, block: u32, grid: u32) -> KernelResult {
+    let launch = LaunchValues {
+        grid: Some([u64::from(grid), 1, 1]),
+        block: Some([u64::from(block), 1, 1]),
+        ..LaunchValues::default()
+    };
+    launched(text, launch)
+}
+
+/// The kernel of a text under a launch on an H100.
+pub(crate) fn launched(text: &str, launch: LaunchValues) -> KernelResult {
     let document = Document::new(text, Language::Cuda);
     let overrides = Overrides {
-        argument: LaunchValues {
-            grid: Some([u64::from(grid), 1, 1]),
-            block: Some([u64::from(block), 1, 1]),
-            ..LaunchValues::default()
-        },
+        argument: launch,
         ..Overrides::default()
     };
     let (settings, problems) = Settings::from_toml("gpu = 'h100-sxm5'");

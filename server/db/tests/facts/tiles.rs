@@ -8,16 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::LazyLock;
 
-use warplens_db::settings::Settings;
+use warplens_db::LaunchValues;
 use warplens_db::wire::KernelResult;
-use warplens_db::{Engine, LaunchValues, Overrides};
-use warplens_machine::Profiles;
-use warplens_syntax::{Document, Language};
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));
+use crate::tensor::launched;
 
 const HELPERS: &str = r#"
 #include <cuda_fp16.h>
@@ -730,31 +725,14 @@ fn case(number: u64) -> Case {
 }
 
 fn estimate(case: &Case) -> KernelResult {
-    let document = Document::new(&case.text, Language::Cuda);
-    let overrides = Overrides {
-        argument: LaunchValues {
-            grid: Some([case.blocks as u64, 1, 1]),
-            block: Some([case.threads as u64, 1, 1]),
-            dynamic_shared_bytes: Some(case.dynamic as u64),
-            args: [("KT".to_owned(), case.iterations as i64)]
-                .into_iter()
-                .collect(),
-            ..LaunchValues::default()
-        },
-        ..Overrides::default()
+    let launch = LaunchValues {
+        grid: Some([case.blocks as u64, 1, 1]),
+        block: Some([case.threads as u64, 1, 1]),
+        dynamic_shared_bytes: Some(case.dynamic as u64),
+        args: BTreeMap::from([("KT".to_owned(), case.iterations as i64)]),
+        ..LaunchValues::default()
     };
-    let (settings, problems) = Settings::from_toml("gpu = 'h100-sxm5'");
-    assert_eq!(problems, []);
-    let found = ENGINE.estimate(
-        &document,
-        Path::new("k.cu"),
-        &settings,
-        &overrides,
-        &[],
-        &[],
-        &[],
-    );
-    found.expect("a known GPU").results.remove(0)
+    launched(&case.text, launch)
 }
 
 fn check(number: u64) {

@@ -163,23 +163,8 @@ mod tests {
     use crate::{TemplateArguments, Unit, lower, outline};
     use warplens_ir::walk::each_site;
     use warplens_syntax::nodes::{CallExpression, SubscriptExpression};
-    use warplens_syntax::preprocess::{
-        IncludeLine, IncludeResult, Includes, Macros, Options, preprocess,
-    };
+    use warplens_syntax::preprocess::{Macros, NoIncludes, Options, preprocess};
     use warplens_syntax::{Document, Expanded, Language, words};
-
-    struct NoHeaders;
-
-    impl Includes for NoHeaders {
-        fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
-            IncludeResult::Nothing
-        }
-        fn enter(&mut self, _: &Path) {}
-        fn leave(&mut self) {}
-        fn has_include(&mut self, _: &str, _: bool) -> bool {
-            false
-        }
-    }
 
     fn expanded(text: &str) -> Arc<Expanded> {
         let options = Options {
@@ -190,7 +175,7 @@ mod tests {
             traced: false,
             earlier: None,
         };
-        let done = preprocess(text, options, &mut NoHeaders);
+        let done = preprocess(text, options, &mut NoIncludes);
         let path = Arc::from(Path::new("test.cu"));
         Arc::new(Expanded::new(
             path,

@@ -25,14 +25,29 @@ pub fn title(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>
     if let Some(impossible) = &kernel.analysis.input.occupancy.why_impossible {
         return format!("cannot launch: {impossible} · {}", profile.plain_name());
     }
-    let costs = costs(kernel, formulas, before);
     let limiter = limiter(kernel);
     let (gpu, model) = (profile.plain_name(), profile.model_name());
-    let shorter = [(limiter.as_str(), gpu), (&limiter, model), ("", gpu)];
-    let titles = shorter.map(|(limiter, gpu)| format!("{costs}{limiter} · {gpu}"));
     let fits = |title: &String| title.chars().count() <= LONGEST;
-    let last = || format!("{costs} · {model}");
-    titles.into_iter().find(fits).unwrap_or_else(last)
+    // Two long formulas leave no room for anything else.
+    let kinds = [before, None].into_iter();
+    let titles = kinds.flat_map(|before| {
+        let costs = costs(kernel, formulas, before);
+        [
+            format!("{costs}{limiter} · {gpu}"),
+            format!("{costs}{limiter} · {model}"),
+            format!("{costs} · {gpu}"),
+            format!("{costs} · {model}"),
+            costs,
+        ]
+    });
+    let mut longest = String::new();
+    for title in titles {
+        if fits(&title) {
+            return title;
+        }
+        longest = title;
+    }
+    longest
 }
 
 /// `assumes block 256, n 1024 and 2 more`, where something is assumed.
@@ -53,11 +68,9 @@ fn costs(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) ->
     let estimate = shown.then(|| analysis.estimate());
     if let Some(estimate) = &estimate {
         let time = check::shown_time(estimate).unwrap_or_else(|| "no estimate".to_owned());
-        let before =
-            before.filter(|before| estimate.time_ms.is_some() && before.is_comparable(kernel));
-        let before = before.map(|before| figure::time(before.time_ms));
-        parts.push(match before.filter(|before| *before != time) {
-            Some(before) => format!("{before} → {time}"),
+        let changed = before.filter(|before| before.is_comparable(kernel) && before.text != time);
+        parts.push(match changed {
+            Some(before) => format!("{} → {time}", before.text),
             None => time,
         });
         if let Some(bottleneck) = estimate.bottleneck {

@@ -42,11 +42,10 @@ pub async fn handle(
                 return Vec::new();
             }
             let formulas = render::lens::formulas_are_shown(&newest.analysed.file);
-            let earlier = shared.earlier_times(uri.as_str(), &newest.analysed);
-            let kernels = &newest.analysed.file.kernels;
-            let kernels = earlier::keys(&newest.analysed.file).zip(kernels);
-            let lenses = kernels.filter_map(|(key, kernel)| {
-                let before = earlier.get(&key);
+            let before = shared.earlier_times(uri.as_str(), &newest.analysed, formulas);
+            let kernels = earlier::numbered(&newest.analysed.file);
+            let lenses = kernels.filter_map(|(number, kernel)| {
+                let before = before.get(&kernel.analysis.facts.name, number);
                 let moved = &newest.moved;
                 let line = moved
                     .iter()

@@ -126,6 +126,31 @@ async fn a_lens_gives_the_change_since_the_file_was_saved_and_since_a_pin() {
 }
 
 #[tokio::test]
+async fn a_lens_gives_the_change_of_a_formula_too() {
+    let (mut client, _) = open(json!({}), &strided(32)).await;
+    let title = async |client: &mut Client| {
+        let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+        let title = lenses[0]["command"]["title"].as_str().expect("a title");
+        title.split(" · ").next().expect("a time").to_owned()
+    };
+    let slow = title(&mut client).await;
+    assert!(slow.ends_with(" × gridDim.x"), "{slow}");
+    client.change(URI, 2, json!([{"text": strided(1)}])).await;
+    let change = title(&mut client).await;
+    let (before, now) = change.split_once(" → ").expect("a change");
+    assert_eq!(before, slow);
+    assert!(now.ends_with(" × gridDim.x"), "{now}");
+    let pin = json!({"uri": URI, "kernel": "copy"});
+    let answer = client.command("warplens.pin", pin).await;
+    assert_eq!(
+        answer,
+        json!({"pinned": true, "time_ms": null, "time": now})
+    );
+    client.notifications.clear();
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn a_hover_says_first_what_was_found() {
     let text = format!("// warplens: block=(256) grid=(4096)\n{}", strided(32));
     let (mut client, _) = open(json!({}), &text).await;

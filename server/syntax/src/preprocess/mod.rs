@@ -113,6 +113,24 @@ pub trait Includes {
     fn has_include(&mut self, spelled: &str, system: bool) -> bool;
 }
 
+/// No file is found: of a text that is read alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoIncludes;
+
+impl Includes for NoIncludes {
+    fn include(&mut self, _: &IncludeLine<'_>, _: &Macros, _: bool) -> IncludeResult {
+        IncludeResult::Nothing
+    }
+
+    fn enter(&mut self, _: &Path) {}
+
+    fn leave(&mut self) {}
+
+    fn has_include(&mut self, _: &str, _: bool) -> bool {
+        false
+    }
+}
+
 /// A word that the grammar lacks, where it was overwritten with spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
