@@ -1,6 +1,6 @@
 //! How a program is started, as the launch configurations of an editor say: `.vscode/launch.json`, which Neovim's DAP client reads too.
 //!
-//! In: the file's text, which program is meant. Out: arguments and environment of the first configuration that starts it. What holds:
+//! In: the file's text, which program is meant. Out: arguments and environment of each configuration that starts it. What holds:
 //! a configuration that asks its user, or a command, for an argument says nothing.
 
 use serde_json::Value;
@@ -8,14 +8,15 @@ use serde_json::Value;
 use crate::run_lines::{Program, RunLine};
 use crate::split_command;
 
-/// The first configuration that starts the program.
-pub fn in_launch_json(text: &str, program: Program) -> Option<RunLine> {
+/// The configurations that start the program.
+pub fn in_launch_json(text: &str, program: Program) -> Vec<RunLine> {
     let plain = without_comments(text);
-    let document: Value = serde_json::from_str(&plain).ok()?;
-    let configurations = document.get("configurations")?.as_array()?;
+    let document: Value = serde_json::from_str(&plain).unwrap_or_default();
+    let configurations = document.get("configurations").and_then(Value::as_array);
+    let configurations = configurations.into_iter().flatten();
     configurations
-        .iter()
-        .find_map(|one| of_configuration(one, text, program))
+        .filter_map(|one| of_configuration(one, text, program))
+        .collect()
 }
 
 fn of_configuration(one: &Value, text: &str, program: Program) -> Option<RunLine> {
@@ -129,7 +130,10 @@ mod tests {
 
     #[test]
     fn a_configuration_of_the_program_has_its_arguments() {
-        let found = in_launch_json(TEXT, SAXPY).expect("the second");
+        let found = in_launch_json(TEXT, SAXPY)
+            .into_iter()
+            .next()
+            .expect("the second");
         assert_eq!(found.program, "./saxpy");
         assert_eq!(found.arguments, ["1048576", "a \"b\" // c"]);
         assert_eq!(found.environment, [("REPEAT".to_owned(), "3".to_owned())]);
@@ -142,16 +146,16 @@ mod tests {
                     ..SAXPY
                 }
             ),
-            None
+            []
         );
     }
 
     #[test]
     fn what_its_user_is_asked_for_says_nothing() {
         let asks = TEXT.replace("1048576", "${input:size}");
-        assert_eq!(in_launch_json(&asks, SAXPY), None);
+        assert_eq!(in_launch_json(&asks, SAXPY), []);
         for broken in ["", "{", "[]", "{\"configurations\": 3}", "/*", "\"", "//"] {
-            assert_eq!(in_launch_json(broken, SAXPY), None, "{broken}");
+            assert_eq!(in_launch_json(broken, SAXPY), [], "{broken}");
         }
     }
 }

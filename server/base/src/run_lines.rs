@@ -50,8 +50,8 @@ impl Program<'_> {
     }
 }
 
-/// The first command of the target `run`, else `test`, that starts the program.
-pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
+/// The commands of the target `run`, else those of `test`, that start the program.
+pub fn in_makefile(text: &str, program: Program) -> Vec<RunLine> {
     let lines = continued(text);
     let mut variables: BTreeMap<&str, &str> = BTreeMap::new();
     for (_, line) in &lines {
@@ -67,25 +67,29 @@ pub fn in_makefile(text: &str, program: Program) -> Option<RunLine> {
             }
         }
     }
-    ["run", "test"].into_iter().find_map(|target| {
+    let of_target = |target: &str| {
         let mut inside = false;
+        let mut found = Vec::new();
         for (at, line) in &lines {
             if let Some(command) = line.strip_prefix('\t') {
                 let command = command.trim_start_matches(['@', '-', '+', ' ']);
-                if inside
-                    && let Some(command) = expanded(command, &variables, 0)
-                    && let Some(found) =
-                        started(&command, *at, |word| program.only || program.is(word))
-                {
-                    return Some(found);
+                if inside && let Some(command) = expanded(command, &variables, 0) {
+                    let is_program = |word: &str| program.only || program.is(word);
+                    found.extend(started(&command, *at, is_program));
                 }
             } else if !line.trim().is_empty() {
                 let names = line.split_once(':').map(|(names, _)| names);
                 inside = names.is_some_and(|names| names.split_whitespace().any(|of| of == target));
             }
         }
-        None
-    })
+        found
+    };
+    let run = of_target("run");
+    if run.is_empty() {
+        of_target("test")
+    } else {
+        run
+    }
 }
 
 /// The lines of a Makefile, those that end with `\` with what follows them, each with its number from 0.
@@ -112,8 +116,9 @@ fn continued(text: &str) -> Vec<(usize, Cow<'_, str>)> {
     all
 }
 
-/// The first `add_test` that starts the program.
-pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
+/// Each `add_test` that starts the program.
+pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
+    let mut found = Vec::new();
     for (at, _) in text.match_indices("add_test") {
         let rest = &text[at..];
         let Some(list) = rest
@@ -138,7 +143,7 @@ pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
         if let Some((first, arguments)) = words.split_first()
             && program.is(first)
         {
-            return Some(RunLine {
+            found.push(RunLine {
                 program: first.clone(),
                 arguments: arguments.to_vec(),
                 environment: Vec::new(),
@@ -146,19 +151,19 @@ pub fn in_cmake(text: &str, program: Program) -> Option<RunLine> {
             });
         }
     }
-    None
+    found
 }
 
-/// The first line that starts the program: `./main 10000 200`, with or without a prompt before it.
-pub fn in_script(text: &str, program: Program) -> Option<RunLine> {
+/// The lines that start the program: `./main 10000 200`, with or without a prompt before it.
+pub fn in_script(text: &str, program: Program) -> Vec<RunLine> {
     let lines = text.lines().take(MOST_LINES).enumerate();
-    let mut commands =
-        lines.map(|(at, line)| (at, line.trim().trim_start_matches(['$', '>', ' '])));
-    commands.find_map(|(at, command)| {
+    let commands = lines.map(|(at, line)| (at, line.trim().trim_start_matches(['$', '>', ' '])));
+    let found = commands.filter_map(|(at, command)| {
         // `[options]`, `<file>`: how it can be started, not how it is.
         let starts = command.starts_with("./") && !command.contains(['[', '<']);
         starts.then(|| started(command, at, |word| program.is(word)))?
-    })
+    });
+    found.collect()
 }
 
 /// A command that starts the program, on a line counted from 0; `None` for another command, and for what a shell would have to work out.
@@ -253,8 +258,11 @@ mod tests {
         only: true,
     };
 
-    fn arguments(found: Option<RunLine>) -> Option<(Vec<String>, usize)> {
-        found.map(|found| (found.arguments, found.line))
+    fn arguments(found: Vec<RunLine>) -> Option<(Vec<String>, usize)> {
+        found
+            .into_iter()
+            .next()
+            .map(|found| (found.arguments, found.line))
     }
 
     fn words(words: &[&str]) -> Vec<String> {
@@ -272,7 +280,7 @@ mod tests {
             folder: "programs",
             only: false,
         };
-        assert_eq!(in_makefile(text, other), None);
+        assert_eq!(in_makefile(text, other), []);
     }
 
     #[test]
@@ -282,14 +290,15 @@ mod tests {
         assert_eq!(found, Some((words(&["-f", "data.txt", "64", "128"]), 4)));
         // What is never ended does not grow without a bound.
         let long = format!("run:\n\t./main {}", "x \\\n".repeat(100_000));
-        assert!(in_makefile(&long, ONLY).is_some_and(|found| found.arguments.len() < 100_000));
+        let found = in_makefile(&long, ONLY);
+        assert!(!found.is_empty() && found.iter().all(|found| found.arguments.len() < 100_000));
     }
 
     #[test]
     fn what_is_before_a_program_sets_variables() {
         let environment = |line: &str| {
             let found = in_makefile(&format!("run:\n\t{line}\n"), ONLY);
-            found.map(|found| found.environment)
+            found.into_iter().next().map(|found| found.environment)
         };
         let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(environment("./main 3"), Some(Vec::new()));
@@ -306,11 +315,11 @@ mod tests {
 
     #[test]
     fn what_only_a_shell_can_work_out_says_nothing() {
-        assert_eq!(in_makefile("run:\n\t./main $$HOME\n", ONLY), None);
-        assert_eq!(in_makefile("run:\n\t./main $(shell nproc)\n", ONLY), None);
-        assert_eq!(in_makefile("run:\n\t./main `nproc`\n", ONLY), None);
-        assert_eq!(in_makefile("A = $(A)\nrun:\n\t./main $(A)\n", ONLY), None);
-        assert_eq!(in_makefile("all:\n\t./main 1\n", ONLY), None);
+        assert_eq!(in_makefile("run:\n\t./main $$HOME\n", ONLY), []);
+        assert_eq!(in_makefile("run:\n\t./main $(shell nproc)\n", ONLY), []);
+        assert_eq!(in_makefile("run:\n\t./main `nproc`\n", ONLY), []);
+        assert_eq!(in_makefile("A = $(A)\nrun:\n\t./main $(A)\n", ONLY), []);
+        assert_eq!(in_makefile("all:\n\t./main 1\n", ONLY), []);
     }
 
     #[test]
@@ -320,19 +329,32 @@ mod tests {
             arguments(in_cmake(cmake, ONLY)),
             Some((words(&["64", "2"]), 2))
         );
-        assert_eq!(in_cmake("add_test(NAME a COMMAND main ${N})", ONLY), None);
+        assert_eq!(in_cmake("add_test(NAME a COMMAND main ${N})", ONLY), []);
         let readme = "Build it, then\n\n    $ ./main 1000 10\n";
         assert_eq!(
             arguments(in_script(readme, ONLY)),
             Some((words(&["1000", "10"]), 3))
         );
-        assert_eq!(in_script("Type ./main 3 to start", ONLY), None);
+        assert_eq!(in_script("Type ./main 3 to start", ONLY), []);
         let usage = "./main [options] <file>\n./main -n 5 data\n";
         let found = arguments(in_script(usage, ONLY));
         assert_eq!(found, Some((words(&["-n", "5", "data"]), 2)));
         // A script beside the program is another one.
         let scripts = "./configure --prefix=/usr\n./build.sh 8\n./stencil 256\n";
-        let found = in_script(scripts, ONLY).map(|found| (found.program, found.arguments));
-        assert_eq!(found, Some(("./stencil".to_owned(), words(&["256"]))));
+        let found = in_script(scripts, ONLY).into_iter();
+        let found: Vec<_> = found
+            .map(|found| (found.program, found.arguments))
+            .collect();
+        assert_eq!(found, [("./stencil".to_owned(), words(&["256"]))]);
+        // Several ways to start it.
+        let several = in_script("./stencil 256\n./stencil 512 8\n", ONLY);
+        let several: Vec<_> = several.into_iter().map(|found| found.arguments).collect();
+        assert_eq!(several, [words(&["256"]), words(&["512", "8"])]);
+        let make = "test:\n\t./main 1\nrun:\n\t./main 2\n\t./main 3\n";
+        let several: Vec<_> = in_makefile(make, ONLY)
+            .into_iter()
+            .map(|found| found.arguments)
+            .collect();
+        assert_eq!(several, [words(&["2"]), words(&["3"])]);
     }
 }

@@ -120,18 +120,7 @@ impl Formula {
 
     /// A time in milliseconds as text: `0.0123 ns × n + 2.1 µs`.
     pub(crate) fn time(&self, names: &[String]) -> String {
-        self.text(names, " × ", &|factor| {
-            let units = [
-                (1.0, "ms"),
-                (1e3, "µs"),
-                (1e6, "ns"),
-                (1e9, "ps"),
-                (1e12, "fs"),
-            ];
-            let fits = units.iter().find(|(by, _)| factor * by >= 1.0);
-            let (by, unit) = fits.unwrap_or(&units[4]);
-            format!("{} {unit}", significant(factor * by))
-        })
+        self.text(names, " × ", &milliseconds)
     }
 
     /// A count as text: `2*n*m + 4`.
@@ -176,6 +165,20 @@ impl Formula {
         }
         out
     }
+}
+
+/// Milliseconds in the unit that fits.
+pub(crate) fn milliseconds(value: f64) -> String {
+    let units = [
+        (1.0, "ms"),
+        (1e3, "µs"),
+        (1e6, "ns"),
+        (1e9, "ps"),
+        (1e12, "fs"),
+    ];
+    let fits = units.iter().find(|(by, _)| value * by >= 1.0);
+    let (by, unit) = fits.unwrap_or(&units[4]);
+    format!("{} {unit}", significant(value * by))
 }
 
 /// Three significant digits.

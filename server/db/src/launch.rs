@@ -135,20 +135,30 @@ impl Given {
                 let var = kernel.vars.get(member.argument)?;
                 Some((format!("{}.{}", var.name, member.path), member.value))
             }));
-            sources.push((
-                LaunchValues {
-                    grid: site.grid,
-                    block: site.block,
-                    global: site.global,
-                    dynamic_shared_bytes: site.dynamic_shared_bytes,
-                    args,
-                },
-                if site.of_run.is_some() {
-                    Source::Run
-                } else {
-                    Source::LaunchSite
-                },
-            ));
+            let source = if site.of_run.is_some() {
+                Source::Run
+            } else {
+                Source::LaunchSite
+            };
+            let size = LaunchValues {
+                grid: site.grid,
+                block: site.block,
+                global: site.global,
+                dynamic_shared_bytes: site.dynamic_shared_bytes,
+                ..LaunchValues::default()
+            };
+            // Registers may leave room for fewer blocks than the program was told.
+            let of_size = if site.assumes_residency {
+                Source::Assumed
+            } else {
+                source
+            };
+            sources.push((size, of_size));
+            let values = LaunchValues {
+                args,
+                ..LaunchValues::default()
+            };
+            sources.push((values, source));
             let before = |(values, _): &(LaunchValues, Source)| {
                 values.grid.is_some() || values.global.is_some()
             };

@@ -44,8 +44,15 @@ impl Program {
         let mut hasher = FxHasher::default();
         (self.headers_key, self.text.missing.is_empty()).hash(&mut hasher);
         let launches = self.launch_words();
+        // What the parser cannot read leaves functions in no item, or in the midst of another.
+        let is_broken = self.text.tree.root_node().has_error();
+        let mut end = 0;
         for item in &self.items {
             let text = &self.text.text[item.range.clone()];
+            if is_broken {
+                between(&self.text.text, end..item.range.start).hash(&mut hasher);
+                end = end.max(item.range.end);
+            }
             match &item.kind {
                 ItemKind::Kernel(name) if !launches.within(&item.range) => name.hash(&mut hasher),
                 ItemKind::Function(name)
@@ -59,6 +66,9 @@ impl Program {
                     (text, source, item.reading).hash(&mut hasher);
                 }
             }
+        }
+        if is_broken {
+            between(&self.text.text, end..self.text.text.len()).hash(&mut hasher);
         }
         hasher.finish()
     }
@@ -138,6 +148,11 @@ pub(crate) struct Launched {
     pub(crate) lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
     /// What was read for those near its file.
     pub(crate) near: Option<Arc<NearLaunches>>,
+}
+
+/// What stands between two items, as a hash of it has to know it.
+fn between(text: &str, range: Range<usize>) -> &str {
+    text.get(range).unwrap_or_default().trim()
 }
 
 pub(crate) fn is_device(text: &str) -> bool {

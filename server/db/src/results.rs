@@ -627,7 +627,10 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         cycles: estimate.cycles,
         time_ms: estimate.time_ms,
         launch_overhead_ms: estimate.launch_overhead_ms,
-        time_formula: open.and_then(|open| open.formula.clone()),
+        time_formula: open
+            .filter(|open| open.range.is_none())
+            .and_then(|open| open.formula.clone()),
+        time_range: open.and_then(|open| open.range),
         time_formula_from: open
             .map(|open| open.from.iter().cloned().collect())
             .unwrap_or_default(),

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warplens_facts::facts::{Assumed, Assumption, Count, Launch, OpClass, UNKNOWN};
 use warplens_facts::{Contents, Cover, Request, analyze};
-use warplens_ir::{Expr, ExprKind, Kernel, expressions};
-use warplens_models::{Estimate, ModelId, ModelInput, OpenTime, Question};
+use warplens_ir::{Expr, ExprKind, Kernel, Type, expressions};
+use warplens_models::{Bottleneck, Estimate, ModelId, ModelInput, OpenTime, Question};
 
 use crate::KernelAnalysis;
-use crate::formula::{Formula, Sample};
+use crate::formula::{Formula, Sample, milliseconds};
 use crate::launch::Resolved;
 use crate::lowered::Lowered;
 use crate::size::Size;
@@ -25,17 +25,23 @@ const RAISED: i64 = 4;
 const CHANGED: f64 = 0.002;
 /// More unknowns than this make no formula that helps anybody.
 const MOST_UNKNOWNS: usize = 3;
+/// Combinations of more flags are not tried: each is one analysis.
+const MOST_FLAGS: usize = 2;
 /// A time over this many milliseconds is no prediction: some size was meant otherwise.
 const LONGEST: f64 = 3.6e6;
 
 /// What is taken of a size that nothing gives.
 const LARGE: &str = "a large multiple of 32";
+/// What is taken of a flag that nothing gives.
+const SET: &str = "true";
 
 /// The unknown sizes of a kernel under its launch, and what was found of them.
 #[derive(Debug)]
 pub(crate) struct Sizes {
     /// Each with its stand-in.
     unknowns: Vec<(Size, i64)>,
+    /// Of these, which are flags: parameters of one bit, taken to be set.
+    flags: Vec<bool>,
     /// Parameters that nothing gives, read or not.
     not_given: Vec<String>,
     /// Blocks by the unknowns; `None` where something gives the grid.
@@ -88,9 +94,21 @@ impl Sizes {
             _ => true,
         });
         let kept = kept && !unknowns.is_empty();
+        let is_flag = |symbol: &Size| {
+            let mut flags = lowered
+                .kernel
+                .integers()
+                .filter(|(_, var)| is_flag(&var.ty));
+            matches!(symbol, Size::Parameter(name) if flags.any(|(_, var)| var.name == *name))
+        };
+        let flags: Vec<bool> = unknowns.iter().map(|(symbol, _)| is_flag(symbol)).collect();
+        for ((_, value), _) in unknowns.iter_mut().zip(&flags).filter(|(_, flag)| **flag) {
+            *value = 1;
+        }
         Sizes {
             lowered: kept.then(|| Arc::clone(lowered)),
             unknowns,
+            flags,
             not_given,
             extents: resolved.extents.clone(),
             launch: resolved.launch,
@@ -155,11 +173,19 @@ impl Sizes {
             let mut of = self.unknowns.iter();
             of.any(|(size, _)| matches!(size, Size::Parameter(of) if of == name))
         };
+        let flag = |name: &str| {
+            let mut of = self.unknowns.iter().zip(&self.flags);
+            of.any(|((size, _), flag)| *flag && matches!(size, Size::Parameter(of) if of == name))
+        };
         assumptions.retain_mut(|assumption| match &assumption.symbol {
             Assumed::Grid => !self.grid_is_open(),
             Assumed::Named(name) if self.not_given.contains(name) => {
-                LARGE.clone_into(&mut assumption.value);
-                UNKNOWN.clone_into(&mut assumption.source);
+                if flag(name) {
+                    SET.clone_into(&mut assumption.value);
+                } else {
+                    LARGE.clone_into(&mut assumption.value);
+                    UNKNOWN.clone_into(&mut assumption.source);
+                }
                 unknown(name)
             }
             _ => true,
@@ -348,6 +374,7 @@ impl KernelAnalysis {
             let open = auto.and_then(|of| of.open.clone()).map(|open| OpenTime {
                 formula: None,
                 from: Vec::new(),
+                range: None,
                 ..open
             });
             made.insert(
@@ -403,14 +430,18 @@ struct Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    /// The analysis where each unknown is this many times its stand-in; the number of the sample.
+    /// The analysis where each unknown is this many times its stand-in, and a flag that is raised not set; the number of the sample.
     fn at(&mut self, times: &[i64]) -> Option<usize> {
         let sizes = &self.analysis.sizes;
         let values: Option<Vec<i64>> = sizes
             .unknowns
             .iter()
+            .zip(&sizes.flags)
             .zip(times)
-            .map(|((_, value), times)| value.checked_mul(*times))
+            .map(|(((_, value), flag), times)| match flag {
+                true => Some(i64::from(*times == 1)),
+                false => value.checked_mul(*times),
+            })
             .collect();
         let values = values?;
         if let Some(known) = self
@@ -505,8 +536,15 @@ impl Sampler<'_> {
                 found.insert(model, closed);
                 continue;
             }
-            let points = self.points(&of);
             let figure = |sample: &Sampled| sample.estimates.get(&model)?.time_ms;
+            let (flags, of): (Vec<usize>, Vec<usize>) =
+                of.iter().partition(|&&at| self.analysis.sizes.flags[at]);
+            if of.is_empty() {
+                found.insert(model, self.by_flags(&flags, model));
+                continue;
+            }
+            // Beside sizes, flags stay as they are assumed.
+            let points = self.points(&of);
             let formula = points.as_ref().and_then(|(made, others)| {
                 Formula::of(
                     &self.figures(&of, made, &figure)?,
@@ -539,12 +577,57 @@ impl Sampler<'_> {
                         unknowns: names,
                         formula,
                         from: from.unwrap_or_default(),
+                        range: None,
                     }),
                     one_bottleneck,
                 },
             );
         }
         found
+    }
+
+    /// What a time depends on that these flags alone change: each combination is tried.
+    fn by_flags(&mut self, flags: &[usize], model: ModelId) -> Depends {
+        let count = self.analysis.sizes.unknowns.len();
+        let tried = flags.len() <= MOST_FLAGS;
+        let combinations = if tried { 1_usize << flags.len() } else { 0 };
+        let samples: Option<Vec<usize>> = (0..combinations)
+            .map(|bits| {
+                let mut times = vec![1; count];
+                for (bit, &flag) in flags.iter().enumerate() {
+                    times[flag] = if bits >> bit & 1 == 1 { RAISED } else { 1 };
+                }
+                self.at(&times)
+            })
+            .collect();
+        let estimates = |of: &Self| -> Option<Vec<(f64, Option<Bottleneck>)>> {
+            let each = samples.iter().flatten().map(|&at| {
+                let estimate = of.samples[at].estimates.get(&model)?;
+                Some((estimate.time_ms?, estimate.bottleneck))
+            });
+            each.collect()
+        };
+        let estimates = estimates(self).filter(|all| !all.is_empty());
+        let times = || estimates.iter().flatten().map(|(time, _)| *time);
+        let range = estimates.is_some().then(|| {
+            [
+                times().fold(f64::INFINITY, f64::min),
+                times().fold(0.0, f64::max),
+            ]
+        });
+        let mut bottlenecks = estimates.iter().flatten().map(|(_, bottleneck)| bottleneck);
+        let first = bottlenecks.next();
+        Depends {
+            one_bottleneck: bottlenecks.all(|of| Some(of) == first),
+            open: Some(OpenTime {
+                unknowns: self.analysis.sizes.names(flags),
+                formula: range.map(|[least, most]| {
+                    format!("{} to {}", milliseconds(least), milliseconds(most))
+                }),
+                from: Vec::new(),
+                range,
+            }),
+        }
     }
 
     /// Samples that vary these unknowns: those that a formula is made from, those that it is held against. `None` where there are too
@@ -639,6 +722,11 @@ impl Sampler<'_> {
         }
         found
     }
+}
+
+/// True for `bool`.
+fn is_flag(ty: &Type) -> bool {
+    matches!(ty, Type::Int { bits: 1, .. })
 }
 
 fn changed(a: f64, b: f64) -> bool {

@@ -374,6 +374,8 @@ pub struct Estimate {
     pub time_formula: Option<String>,
     /// The least values of the unknowns for which `time_formula` was found to hold: they fill the GPU.
     pub time_formula_from: BTreeMap<String, i64>,
+    /// Its least and its most in milliseconds where the unknowns are flags (`bool`), each combination of which was tried; else null.
+    pub time_range: Option<[f64; 2]>,
     /// Sizes that nothing gives and that the time depends on: integer parameters, and extents of the grid.
     pub unknowns: Vec<String>,
     pub cycles_function: Option<String>,

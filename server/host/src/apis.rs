@@ -204,6 +204,7 @@ impl Host<'_> {
         let running = self.running.as_ref();
         let doubtful = self.is_doubtful();
         let count = running.and_then(|running| (!doubtful).then_some(running.times));
+        let assumes_residency = running.is_some_and(|running| running.asked_for_residency);
         let extents: Vec<Option<u64>> = if running.is_some() {
             let arguments = config.arguments.iter();
             arguments.map(|value| self.bytes_behind(value)).collect()
@@ -239,6 +240,7 @@ impl Host<'_> {
                     asks_for_shared: [&source.parsed.text, &self.parsed.text]
                         .iter()
                         .any(|text| asks_for_shared(text, &kernel.name)),
+                    assumes_residency,
                     arguments: if beside {
                         Vec::new()
                     } else {

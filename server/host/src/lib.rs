@@ -31,6 +31,7 @@ mod memory;
 mod nodes;
 mod numbers;
 mod objects;
+mod occupancy;
 mod opt_in;
 mod parameters;
 mod random;
@@ -93,6 +94,8 @@ pub struct LaunchSite {
     pub dynamic_shared_bytes: Option<u64>,
     /// The program asks for more of it than every block is granted.
     pub asks_for_shared: bool,
+    /// Its size may come from a query of occupancy that was answered without the kernel's registers.
+    pub assumes_residency: bool,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
     /// Integers in arguments that are structures.
@@ -179,6 +182,7 @@ impl LaunchSite {
             global: None,
             dynamic_shared_bytes: None,
             asks_for_shared: false,
+            assumes_residency: false,
             arguments: Vec::new(),
             members: Vec::new(),
             template_args: Vec::new(),

@@ -85,6 +85,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             device: run.device.clone(),
             environment: run.environment.clone(),
             times: 1,
+            asked_for_residency: false,
             apart: 0,
             options: Options::default(),
             may_launch: FxHashMap::default(),

@@ -66,6 +66,8 @@ pub(super) struct Running {
     pub(super) environment: Vec<(String, String)>,
     /// How often what is walked now happens.
     pub(super) times: u64,
+    /// A query of occupancy was answered without the kernel's registers.
+    pub(super) asked_for_residency: bool,
     /// Greater than 0 in functions that launch nothing.
     pub(super) apart: u32,
     pub(super) options: Options,

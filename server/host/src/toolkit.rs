@@ -144,7 +144,7 @@ impl Host<'_> {
             | "hipPeekAtLastError" => success,
             "printf" | "fprintf" | "puts" | "fflush" | "perror" | "free" | "cudaFree"
             | "hipFree" => success,
-            _ => return None,
+            _ => return self.occupancy_call(plain, arguments),
         })
     }
 

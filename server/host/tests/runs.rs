@@ -4,13 +4,22 @@ mod common;
 
 use common::expanded;
 use warplens_hir::{Unit, outline};
-use warplens_host::{LaunchSite, Run, RunEvents, run};
+use warplens_host::{Device, LaunchSite, Run, RunEvents, run};
 
 fn ran(text: &str, arguments: &[&str]) -> RunEvents {
     ran_under(text, arguments, &[])
 }
 
 fn ran_under(text: &str, arguments: &[&str], environment: &[(&str, &str)]) -> RunEvents {
+    ran_on(None, text, arguments, environment)
+}
+
+fn ran_on(
+    device: Option<Device>,
+    text: &str,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> RunEvents {
     let parsed = expanded(text);
     let items = outline(&parsed);
     let unit = Unit::new(&parsed, &items, None, false);
@@ -21,7 +30,7 @@ fn ran_under(text: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Ru
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
-        device: None,
+        device,
     };
     run(&[(&parsed, &items)], &unit, &how).expect("a program with `main`")
 }
@@ -284,4 +293,62 @@ fn loops_without_an_end_are_left() {
             "{body}"
         );
     }
+}
+
+/// 10 SMs of 1536 threads and 100 KiB.
+fn small_gpu() -> Device {
+    Device {
+        name: "small".to_owned(),
+        properties: vec![
+            ("multiProcessorCount", 10),
+            ("warpSize", 32),
+            ("maxThreadsPerBlock", 1024),
+            ("maxThreadsPerMultiProcessor", 1536),
+            ("maxBlocksPerMultiProcessor", 16),
+            ("sharedMemPerMultiprocessor", 102_400),
+        ],
+    }
+}
+
+#[test]
+fn occupancy_queries_are_answered_by_the_target_and_said_to_be_assumed() {
+    let launched = |body: &str| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ if (threadIdx.x < n) n = data[threadIdx.x]; }}\n\
+             int main() {{ int *d; cudaMalloc(&d, 4096); {body} return 0; }}\n"
+        );
+        let sites = ran_on(Some(small_gpu()), &text, &[], &[]).sites;
+        assert_eq!(sites.len(), 1, "{body}");
+        let site = &sites[0];
+        (
+            site.grid.map(|grid| grid[0]),
+            site.block.map(|block| block[0]),
+            site.assumes_residency,
+        )
+    };
+    // 1536 threads are two blocks of 768, and one of 1024.
+    assert_eq!(
+        launched(
+            "int least, block; cudaOccupancyMaxPotentialBlockSize(&least, &block, k, 0, 0);
+             k<<<least, block>>>(d, 8);"
+        ),
+        (Some(20), Some(768), true)
+    );
+    assert_eq!(
+        launched(
+            "int least, block; cudaOccupancyMaxPotentialBlockSize(&least, &block, k, 0, 512);
+             k<<<least, block>>>(d, 8);"
+        ),
+        (Some(30), Some(512), true)
+    );
+    // Shared memory: two blocks of 40 KiB. Threads: six of 256.
+    let counted = |shared: u32| {
+        launched(&format!(
+            "int blocks; cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, k, 256, {shared});
+             k<<<blocks * 10, 256, {shared}>>>(d, 8);"
+        ))
+    };
+    assert_eq!(counted(40_960), (Some(20), Some(256), true));
+    assert_eq!(counted(0), (Some(60), Some(256), true));
+    assert_eq!(launched("k<<<3, 64>>>(d, 8);"), (Some(3), Some(64), false));
 }

@@ -160,14 +160,17 @@ impl Bottleneck {
 }
 
 /// What a time depends on that nothing gives.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenTime {
     /// Integer parameters, and extents of the grid as the language writes them: `n`, `gridDim.x`.
     pub unknowns: Vec<String>,
-    /// The time in these, with units: `0.0123 ns × n + 2.1 µs`; `None` where no short sum gives it.
+    /// The time in these, with units: `0.0123 ns × n + 2.1 µs`, or from its least to its most where all unknowns are flags:
+    /// `1.2 ms to 3.4 ms`; `None` where no short sum gives it.
     pub formula: Option<String>,
     /// The least values for which the formula was found to hold: they fill the GPU.
     pub from: Vec<(String, i64)>,
+    /// Its least and its most in milliseconds, where all unknowns are flags: each combination was tried.
+    pub range: Option<[f64; 2]>,
 }
 
 /// What a model answers.

@@ -40,6 +40,7 @@ pub(crate) mod div {
 }
 pub(crate) mod host {
     pub(crate) mod allocate_in_loop;
+    pub(crate) mod fixed_grid;
     pub(crate) mod launch_loop;
     pub(crate) mod pageable_or_managed;
     pub(crate) mod repeated_copy;
@@ -135,6 +136,7 @@ pub(crate) static RULES: &[Rule] = &[
     div::loop_trip::RULE,
     div::tid_branch::RULE,
     host::allocate_in_loop::RULE,
+    host::fixed_grid::RULE,
     host::launch_loop::RULE,
     host::pageable_or_managed::RULE,
     host::repeated_copy::RULE,

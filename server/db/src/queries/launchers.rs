@@ -26,7 +26,7 @@ use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
-use crate::queries::runs::{ProgramRun, program_run, programs_near, start_alone, start_of};
+use crate::queries::runs::{ProgramRun, program_run, programs_near, start_alone, starts_of};
 use crate::settings::Settings;
 use crate::{Cancel, Engine};
 
@@ -233,13 +233,16 @@ impl Engine {
                 None => programs_near(db, &own),
             };
             let only = programs.len() == 1;
-            let runs = programs.into_iter().filter_map(|main| {
-                let start = match of_program {
-                    Some(_) => start_alone(db, &main, &settings.run)?,
-                    None => start_of(db, &main, only, &settings.run)?,
+            let runs = programs.into_iter().flat_map(|main| {
+                let starts = match of_program {
+                    Some(_) => start_alone(db, &main, &settings.run).into_iter().collect(),
+                    None => starts_of(db, &main, only, &settings.run),
                 };
-                let run = program_run(db, file(db, &main), how.clone(), Arc::new(start))?;
-                Some((main, run))
+                let of_one = |start| {
+                    let run = program_run(db, file(db, &main), how.clone(), Arc::new(start))?;
+                    Some((main.clone(), run))
+                };
+                starts.into_iter().filter_map(of_one).collect::<Vec<_>>()
             });
             runs.collect()
         });

@@ -34,6 +34,8 @@ use crate::settings::RunSettings;
 const MOST_PROGRAMS: usize = 8;
 /// Times that files are looked for which define what those before call.
 const MOST_LOOKS: usize = 3;
+/// Ways of starting a program that are followed.
+const MOST_STARTS: usize = 3;
 /// Bytes of a file that may say how a program is started.
 const LARGEST: usize = 1 << 20;
 /// Files that one program is linked with.
@@ -79,7 +81,7 @@ pub(crate) fn start_or_unknown(
     only: bool,
     settings: &[RunSettings],
 ) -> Option<Start> {
-    if let Some(start) = start_of(db, main, only, settings) {
+    if let Some(start) = starts_of(db, main, only, settings).into_iter().next() {
         return Some(start);
     }
     let stem = main.file_stem()?.to_str()?;
@@ -118,7 +120,7 @@ fn takes_arguments(text: &str) -> bool {
 }
 
 /// Reads a file of one form.
-type Reader = fn(&str, Program) -> Option<RunLine>;
+type Reader = fn(&str, Program) -> Vec<RunLine>;
 
 /// An editor's launch configurations.
 const LAUNCH_JSON: &str = ".vscode/launch.json";
@@ -137,15 +139,17 @@ const READERS: [(&str, Reader); 8] = [
     ("README.txt", in_script),
 ];
 
-/// How the program with that main file is started: as the command line says, as the settings do, as a file beside it does. `only`:
-/// there is no other program beside it.
-pub(crate) fn start_of(
+/// How the program with that main file is started: as the command line says, as the settings do, as a file beside it does, which
+/// may say several ways. `only`: there is no other program beside it.
+pub(crate) fn starts_of(
     db: &dyn Db,
     main: &Path,
     only: bool,
     settings: &[RunSettings],
-) -> Option<Start> {
-    let stem = main.file_stem()?.to_str()?;
+) -> Vec<Start> {
+    let Some(stem) = main.file_stem().and_then(|stem| stem.to_str()) else {
+        return Vec::new();
+    };
     let of = |run: &&RunSettings| {
         run.files.is_empty() || run.files.iter().any(|file| main.ends_with(file))
     };
@@ -156,12 +160,14 @@ pub(crate) fn start_of(
             "warplens.toml"
         };
         let arguments = split_command(&run.arguments);
-        return Some(Start {
+        return vec![Start {
             environment: run.environment.clone().into_iter().collect(),
             ..Start::new(&format!("./{stem}"), arguments, place)
-        });
+        }];
     }
-    let beside = main.parent()?;
+    let Some(beside) = main.parent() else {
+        return Vec::new();
+    };
     let roots = world(db).roots(db);
     let folder = beside.file_name().and_then(|name| name.to_str());
     let program = Program {
@@ -169,19 +175,29 @@ pub(crate) fn start_of(
         folder: folder.unwrap_or_default(),
         only,
     };
+    // The ways that one file says; `None` where it says none.
     let said = |folder: &Path, name: &str, read: Reader, program: Program| {
         let path = folder.join(name);
         let text = text(db, file(db, &path))?;
         if text.text.len() > LARGEST {
             return None;
         }
-        let found = read(&text.text, program)?;
-        let place = format!("{name}:{}", found.line);
-        Some(Start {
-            file: Some(path),
-            environment: found.environment,
-            ..Start::new(&found.program, found.arguments, &place)
-        })
+        let mut starts: Vec<Start> = Vec::new();
+        for found in read(&text.text, program) {
+            let place = format!("{name}:{}", found.line);
+            let start = Start {
+                file: Some(path.clone()),
+                environment: found.environment,
+                ..Start::new(&found.program, found.arguments, &place)
+            };
+            let same = |known: &Start| {
+                known.arguments == start.arguments && known.environment == start.environment
+            };
+            if starts.len() < MOST_STARTS && !starts.iter().any(same) {
+                starts.push(start);
+            }
+        }
+        (!starts.is_empty()).then_some(starts)
     };
     // The editor's file is that of the workspace, where a program is meant by its name.
     let within = |folder: &&Path| roots.iter().any(|root| folder.starts_with(root));
@@ -195,10 +211,11 @@ pub(crate) fn start_of(
             Program { only, ..program },
         )
     });
-    editor.next().or_else(|| {
+    let found = editor.next().or_else(|| {
         let mut readers = READERS.into_iter();
         readers.find_map(|(name, read)| said(beside, name, read, program))
-    })
+    });
+    found.unwrap_or_default()
 }
 
 /// What one run of a program launches.

@@ -115,6 +115,7 @@ fn formulas_are_right_where_their_sizes_are_filled_in() {
                 unknowns,
                 formula: Some(formula),
                 from,
+                ..
             }) = &estimate.open
             else {
                 continue;
@@ -306,4 +307,43 @@ fn a_time_is_a_number_where_everything_is_given() {
     let (open, time, _) = only(&of_text(SAXPY, args(&[("n", 1 << 20)])));
     assert_eq!(open, None);
     assert!(time.is_some_and(|time| time > 0.0));
+}
+
+#[test]
+fn a_flag_that_nothing_gives_makes_a_range_of_times() {
+    let text = "// warplens: block=256 grid=4096
+        __global__ void scale(float *a, bool twice) {
+            int i = blockIdx.x * 256 + threadIdx.x;
+            float sum = a[i];
+            if (twice) {
+                for (int k = 1; k < 8; k++) sum += a[i + k * 1048576];
+            }
+            a[i] = sum;
+        }";
+    let (open, time, _) = only(&of_text(text, LaunchValues::default()));
+    assert_eq!(time, None, "no number for a flag that is made up");
+    let open = open.expect("the time depends on the flag");
+    assert_eq!(open.unknowns, ["twice"]);
+    let given = |value: i64| {
+        let (open, time, _) = only(&of_text(text, args(&[("twice", value)])));
+        assert_eq!(open, None);
+        time.expect("nothing is unknown")
+    };
+    let range = open.range.expect("two times");
+    assert_eq!(range, [given(0), given(1)]);
+    assert!(range[1] > 3.0 * range[0], "{range:?}");
+    let shown = open.formula.expect("both as text");
+    assert!(shown.contains(" to ") && shown.ends_with("µs"), "{shown}");
+}
+
+#[test]
+fn a_flag_that_changes_no_time_leaves_it_a_number() {
+    let text = "// warplens: block=256 grid=4096
+        __global__ void copy(const float *a, float *b, float *c, bool first) {
+            int i = blockIdx.x * 256 + threadIdx.x;
+            (first ? b : c)[i] = a[i];
+        }";
+    let (open, time, _) = only(&of_text(text, LaunchValues::default()));
+    assert_eq!(open, None);
+    assert!(time.is_some());
 }

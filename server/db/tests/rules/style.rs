@@ -119,3 +119,43 @@ fn what_is_wrong_is_seen() {
         assert_ne!(problems(&finding), [""; 0], "{wrong}");
     }
 }
+
+/// The pairs of `docs/style.md`: before, after.
+fn pairs() -> Vec<(String, String)> {
+    let page = include_str!("../../../../docs/style.md");
+    let rows = page.lines().filter_map(|line| {
+        let (before, after) = line
+            .strip_prefix("| ")?
+            .strip_suffix(" |")?
+            .split_once(" | ")?;
+        Some((before.to_owned(), after.to_owned()))
+    });
+    let of_headlines = |(before, _): &(String, String)| before != "before" && before != "---";
+    rows.filter(of_headlines).collect()
+}
+
+#[test]
+fn the_pairs_of_the_style_page_pass_and_fail_as_it_says() {
+    let pairs = pairs();
+    assert!(pairs.len() >= 30, "{} pairs", pairs.len());
+    for (before, after) in pairs {
+        let told = |headline: &str| {
+            let (gain, _) = headline.split_once("x: ")?;
+            gain.parse::<f64>().ok()
+        };
+        let gain = told(&after);
+        let finding = |message: String| PlacedFinding {
+            rule: "mem/strided",
+            severity: warplens_db::Severity::Warning,
+            range: 0..1,
+            message,
+            details: Vec::new(),
+            gain: gain.unwrap_or(1.0),
+            related: Vec::new(),
+            callee: None,
+            kernel: None,
+        };
+        assert_ne!(problems(&finding(before.clone())), [""; 0], "{before}");
+        assert_eq!(problems(&finding(after)), [""; 0]);
+    }
+}
