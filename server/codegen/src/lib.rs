@@ -180,10 +180,17 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     let work = work::of(&graph);
     passes::optimise(&mut graph, options.backend);
     let code = select::select(&graph, kernel, *options);
+    let mut scalar = None;
     let allocation = match options.backend {
         Backend::Nvidia => registers::allocate(&graph, &code, *options, limits.calls),
-        // Registers of two kinds are counted below; none is known to spill.
-        Backend::Amdgpu => registers::Allocation::default(),
+        Backend::Amdgpu => {
+            let found = amd::registers(&graph, kernel, options.max_registers);
+            scalar = Some(found.scalar);
+            registers::Allocation {
+                registers: found.vector,
+                spilled: found.spilled,
+            }
+        }
     };
     let mut fewest = if calls { limits.calls } else { limits.fewest };
     if passes::loads_far_ahead(&graph) {
@@ -198,9 +205,8 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         ..CompiledKernel::default()
     };
     if options.backend == Backend::Amdgpu {
-        let registers = amd::registers(&graph, kernel);
-        compiled.registers = registers.vector;
-        compiled.scalar_registers = Some(registers.scalar);
+        compiled.registers = allocation.registers;
+        compiled.scalar_registers = scalar;
         // Of what is not followed to its end it is not known what reads.
         compiled.shared_bytes = complete.then(|| amd::lds_bytes(&graph, kernel));
     }

@@ -6,6 +6,9 @@ use warplens_ir::Kernel;
 use warplens_machine::{Profile, Vendor, registers_for_blocks};
 use warplens_syntax::Language;
 
+/// Work-items of the largest block that HIP launches.
+const LARGEST_BLOCK: u32 = 1024;
+
 /// The options with which a kernel is compiled: its compile command's, and what it says of itself.
 pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Profile) -> Options {
     // As for ptxas, a kernel that bounds itself has no use for the command's bound.
@@ -20,7 +23,10 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
         (most, blocks.is_some())
     } else {
         let most = command.and_then(|command| command.max_registers);
-        (most, most.is_some())
+        (
+            most.or_else(|| without_bounds(kernel, profile)),
+            most.is_some(),
+        )
     };
     Options {
         target: Target::of(profile.compute_capability),
@@ -36,6 +42,16 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
         warps: warps(profile),
         occupancy_given,
     }
+}
+
+/// What clang leaves a lane of a HIP kernel that does not bound its blocks: they may have 1024 work-items (its
+/// `-gpu-max-threads-per-block`), and those of RDNA lie on both compute units of a work group processor.
+fn without_bounds(kernel: &Kernel, profile: &Profile) -> Option<u32> {
+    if profile.vendor != Vendor::Amd || kernel.language == Language::OpenCl {
+        return None;
+    }
+    let of_pair = if profile.warp_size == 32 { 2 } else { 1 };
+    Some((profile.registers_per_sm * of_pair / LARGEST_BLOCK).max(1))
 }
 
 /// The most warps that share [`WARPS_REGISTERS`] registers of an SM.

@@ -12,21 +12,18 @@ const FAR: usize = 64;
 /// Blocks of more instructions are not scheduled.
 const LONG: usize = 3000;
 
-/// The most words of each file that live at a time: VGPRs, SGPRs.
-pub(super) fn most(graph: &Graph, code: &Code) -> [u32; 2] {
+/// The most words of each file that live at a time in each block: VGPRs, SGPRs.
+pub(super) fn most(graph: &Graph, code: &Code) -> Vec<[u32; 2]> {
     let live = Live::of(graph, code);
-    let mut most = [0; 2];
+    let mut all = Vec::new();
     for (number, block) in code.blocks.iter().enumerate() {
         let mut entered = live.before[number].clone();
         for v in &block.entered {
             set(&mut entered, *v);
         }
-        let found = issue(code, block, entered, &live.behind[number]);
-        for (most, found) in most.iter_mut().zip(found) {
-            *most = (*most).max(found);
-        }
+        all.push(issue(code, block, entered, &live.behind[number]));
     }
-    most
+    all
 }
 
 fn set(bits: &mut [u64], v: u32) {
