@@ -140,3 +140,37 @@ fn a_gpu_with_one_kind_of_registers_has_no_sgprs() {
     assert_eq!(amd.input.resources.static_shared_bytes, 0);
     assert_eq!(nvidia.input.resources.static_shared_bytes, 256);
 }
+
+/// Two sums over what is loaded in straight code, each stored behind what stands before it.
+fn two_sums(guards: [&str; 2]) -> Arc<KernelAnalysis> {
+    let [low, high] = guards;
+    let text = format!(
+        "__kernel void two_sums(__global const float* in, __global float* out, int height) {{
+            int x = get_global_id(0);
+            int y = get_global_id(1);
+            float low = 0.0f, high = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 100; k++) {{
+                low += in[k * 4096 + x] * (float)(k + 3);
+                high += in[k * 4096 + x + 2048] * (float)(k + 5);
+            }}
+            {low} out[y * 64 + x] = low;
+            {high} out[(y + 4) * 64 + x] = high;
+        }}"
+    );
+    kernel(&text, "mi210")
+}
+
+#[test]
+fn what_is_loaded_for_sums_behind_guards_lives_until_then() {
+    let registers = |kernel: &KernelAnalysis| kernel.input.resources.registers_per_thread;
+    // clang 16.0.6 for gfx90a: 8 VGPRs without guards, 110 with them: the additions stand behind the guard, and the store
+    // before them keeps the loads from following.
+    let plain = registers(&two_sums(["", ""]));
+    let guarded = registers(&two_sums(["if (y < height)", "if (y + 4 < height)"]));
+    assert!(plain <= 64, "{plain}");
+    assert!((90..=130).contains(&guarded), "{guarded}");
+    // The first sum's loads stand behind its guard, the second's before it and its additions where the kernel ends: 110.
+    let one = registers(&two_sums(["if (y < height)", ""]));
+    assert!((90..=130).contains(&one), "{one}");
+}
