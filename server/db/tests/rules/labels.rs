@@ -246,7 +246,7 @@ fn replayed(elsewhere: &Elsewhere) -> String {
          judged, those of them with a fact that is right, and those of use. Of {} judged findings {} are above hints, the fact is\n\
          right in {} ({}), {} are of use ({}), and {} that are of use are no longer shown. Of {} known problems {} are named on\n\
          their line ({}); of the {} that cost over a tenth of their kernel's time, {} are named above hints ({}). Who judged had\n\
-         seen the rules: no blind test. A rule whose fact is right in less than 90 % of five or more is a preview.\n",
+         seen the rules: no blind test. A rule whose fact is right in less than 90 % of 25 or more is a preview; of fewer nothing is concluded.\n",
         elsewhere.trees.len(),
         all.judged,
         all.shown,

@@ -26,7 +26,7 @@ impl Judged {
 }
 
 /// Fewer judgements than this say nothing of a rule.
-const ENOUGH: usize = 5;
+const ENOUGH: usize = 25;
 
 /// What of the known problems is named.
 #[derive(Debug, Clone, Copy, Default)]
