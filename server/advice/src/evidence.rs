@@ -4,10 +4,12 @@
 //! the fact is the same for any value. Rules make findings of what holds under the launch and the arguments at hand;
 //! [`weighed`] lowers those that other values would take back. Nothing else in this crate does.
 
-use warplens_facts::facts::{Access, Assumed, Branch, Space};
+use warplens_facts::facts::{
+    Access, Assumed, Assumption, Branch, Certainty, Link, SourceFacts, Space, UNKNOWN, Why,
+};
 use warplens_ir::{
-    Assumption, AssumptionKind, BinaryOp, Expr, ExprKind, Kernel, Part, Site, Stmt, StmtKind,
-    Storage, VarId, parts,
+    Assumption as Taken, AssumptionKind, BinaryOp, Builtin, Expr, ExprKind, Kernel, Part, Site,
+    Stmt, StmtKind, Storage, VarId, parts,
 };
 use warplens_syntax::words_in;
 
@@ -52,7 +54,7 @@ impl Depends {
 fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
     let block_guessed = ctx.facts.launch.block_source.is_assumption();
     let taken = |template: bool| {
-        let decides = |one: &Assumption| match one.kind {
+        let decides = |one: &Taken| match one.kind {
             // Its strides are looked at one by one.
             AssumptionKind::Layout => false,
             AssumptionKind::Template => true,
@@ -69,6 +71,12 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         Depends::Thread => Severity::Error,
         _ if finding.gain > 1.0 && is_idle(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency if taken(false) => Severity::Hint,
+        Depends::Launch if block_guessed && access.is_some() && is_one_row(ctx.kernel) => {
+            match access.is_some_and(|access| has_guessed_stride(ctx, access)) {
+                true => Severity::Hint,
+                false => Severity::Information,
+            }
+        }
         Depends::Residency | Depends::Launch if block_guessed => Severity::Hint,
         Depends::Launch if access.is_some_and(|access| has_guessed_stride(ctx, access)) => {
             Severity::Hint
@@ -77,6 +85,24 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         Depends::Launch if ctx.block_varies && is_narrow(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency | Depends::Launch => Severity::Error,
     }
+}
+
+/// True where a thread's place in its block is its x coordinate alone: which lanes are neighbours is the same for any block.
+fn is_one_row(kernel: &Kernel) -> bool {
+    let mut other = false;
+    parts(&kernel.body, &mut |part| {
+        if let Part::Expression(Expr {
+            kind:
+                ExprKind::Builtin(
+                    Builtin::ThreadIdx(axis) | Builtin::GlobalIdx(axis) | Builtin::BlockDim(axis),
+                ),
+            ..
+        }) = part
+        {
+            other |= *axis > 0;
+        }
+    });
+    !other
 }
 
 /// Less than this part of the warps at work is a launch that no program makes.
@@ -100,7 +126,8 @@ fn is_narrow(ctx: &Context<'_>) -> bool {
 
 /// True where the distance between lanes is a parameter that nothing gives and nothing shows to be large: an increment may be
 /// one. A leading dimension is no less than the row that another term of the index walks along; what bounds a coordinate is
-/// as large as the problem. What bounds a counter from a constant on alone may be the length of a short row.
+/// as large as the problem, and so is what a loop sums floating-point numbers over: an inner dimension. What bounds another
+/// counter from a constant on alone may be the length of a short row, of a beam or of a point's features.
 fn has_guessed_stride(ctx: &Context<'_>, access: &Access) -> bool {
     let Some(stride) = access.stride.as_ref().filter(|stride| stride.symbolic) else {
         return false;
@@ -112,29 +139,91 @@ fn has_guessed_stride(ctx: &Context<'_>, access: &Access) -> bool {
         let Assumed::Named(name) = &one.symbol else {
             return None;
         };
-        words_in(&stride.text)
-            .any(|word| word == name)
-            .then_some(name)
+        names(&stride.text, name).then_some(name)
     });
     guessed.into_iter().any(|name| {
-        let bounds = Bounds::of(ctx.kernel, name);
-        !bounds.a_coordinate && (bounds.a_counter || !stride.unit_elsewhere)
+        let bounds = Bounds::of(ctx, name);
+        !bounds.is_large() && (bounds.a_counter || !stride.unit_elsewhere)
     })
 }
+
+/// True where an access's figures rest on values that another launch or other arguments would take back: not where a sample
+/// of the launch was counted, nor where sizes that nothing gives are taken to be large and are an extent of the problem.
+pub(crate) fn is_guess(ctx: &Context<'_>, access: &Access) -> bool {
+    if access.certainty == Certainty::Exact {
+        return false;
+    }
+    if ctx.facts.launch.block_source.is_assumption() && !is_one_row(ctx.kernel) {
+        return true;
+    }
+    let stride = access.stride.as_ref().map_or("", |stride| &*stride.text);
+    let texts = [&*access.index, &*access.text, stride];
+    let named = ctx
+        .facts
+        .assumptions
+        .iter()
+        .filter(|one| match &one.symbol {
+            Assumed::Named(name) => texts.iter().any(|text| names(text, name)),
+            _ => false,
+        });
+    let mut named = named.peekable();
+    if named.peek().is_none() {
+        return access.why != Some(Why::ManyCases) && !only_sizes(ctx.facts);
+    }
+    named.any(|one| {
+        let Assumed::Named(name) = &one.symbol else {
+            return true;
+        };
+        one.source != UNKNOWN || !Bounds::of(ctx, name).is_large()
+    })
+}
+
+/// True where a text has the name of a value, which may be that of a member: `shape.x`.
+fn names(text: &str, name: &str) -> bool {
+    match name.contains('.') {
+        true => text.contains(name),
+        false => words_in(text).any(|word| word == name),
+    }
+}
+
+/// True where all that is assumed of a kernel is its launch, that sizes which nothing gives are large, and that macros are
+/// defined.
+pub(crate) fn only_sizes(facts: &SourceFacts) -> bool {
+    let is_size = |one: &Assumption| match &one.symbol {
+        Assumed::Block | Assumed::Grid | Assumed::Alignment | Assumed::Sample => true,
+        Assumed::Named(_) => {
+            one.source == UNKNOWN || one.value == DEFINED || one.value == NOT_DEFINED
+        }
+        _ => false,
+    };
+    facts.assumptions.iter().all(is_size)
+}
+
+/// What is assumed of a macro that is only asked after.
+const DEFINED: &str = "defined as 1";
+const NOT_DEFINED: &str = "not defined";
 
 /// What is compared with a parameter.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bounds {
     /// The counter of a loop that begins at a constant.
     a_counter: bool,
+    /// The same, of a loop that sums or compares floating-point numbers over its iterations.
+    a_sum: bool,
     /// Anything else, such as what a thread computes of its place in the launch.
     a_coordinate: bool,
 }
 
 impl Bounds {
-    fn of(kernel: &Kernel, name: &str) -> Bounds {
+    /// True for an extent of the problem.
+    fn is_large(self) -> bool {
+        self.a_coordinate || self.a_sum
+    }
+
+    fn of(ctx: &Context<'_>, name: &str) -> Bounds {
+        let kernel = ctx.kernel;
         let mut bounds = Bounds::default();
-        let mut counted: Vec<Site> = Vec::new();
+        let mut counted: Vec<(Site, Site)> = Vec::new();
         parts(&kernel.body, &mut |part| match part {
             Part::Statement(statement) => {
                 if let StmtKind::Loop {
@@ -144,20 +233,38 @@ impl Bounds {
                 } = &statement.kind
                     && init.iter().any(begins_at_a_constant)
                 {
-                    counted.push(condition.site);
+                    counted.push((condition.site, statement.site));
                 }
             }
             Part::Expression(expression) if compares(kernel, expression, name) => {
-                if counted.contains(&expression.site) {
-                    bounds.a_counter = true;
-                } else {
-                    bounds.a_coordinate = true;
+                match counted.iter().find(|(test, _)| *test == expression.site) {
+                    Some((_, around)) => {
+                        bounds.a_counter = true;
+                        bounds.a_sum |= sums(ctx, *around);
+                    }
+                    None => bounds.a_coordinate = true,
                 }
             }
             Part::Expression(_) => {}
         });
         bounds
     }
+}
+
+/// True where floating-point numbers go from one iteration of the loop to the next.
+fn sums(ctx: &Context<'_>, around: Site) -> bool {
+    sums_at(ctx, around.line)
+}
+
+/// The same of the loops whose head is at a line.
+pub(crate) fn sums_at(ctx: &Context<'_>, line: u32) -> bool {
+    let carried = ctx.facts.dependence.carried.iter();
+    carried
+        .filter(|carried| carried.site.line == line)
+        .any(|carried| {
+            let mut links = carried.chain.links();
+            links.any(|(link, _)| matches!(link, Link::Add | Link::Fma))
+        })
 }
 
 fn begins_at_a_constant(statement: &Stmt) -> bool {
@@ -179,9 +286,18 @@ fn compares(kernel: &Kernel, expression: &Expr, name: &str) -> bool {
     else {
         return false;
     };
-    [a, b].into_iter().any(
-        |side| matches!(uncast(side).kind, ExprKind::Var(var) if is_parameter(kernel, var, name)),
-    )
+    [a, b].into_iter().any(|side| is_factor(kernel, side, name))
+}
+
+/// True for the parameter and for a product that it is a factor of: `i < rows * columns`.
+fn is_factor(kernel: &Kernel, side: &Expr, name: &str) -> bool {
+    match &uncast(side).kind {
+        ExprKind::Var(var) => is_parameter(kernel, *var, name),
+        ExprKind::Binary(BinaryOp::Mul, a, b) => {
+            is_factor(kernel, a, name) || is_factor(kernel, b, name)
+        }
+        _ => false,
+    }
 }
 
 fn uncast(expression: &Expr) -> &Expr {

@@ -225,6 +225,7 @@ pub(crate) fn access(line: u32) -> Access {
         form: warplens_facts::facts::Form::Lanes,
         instruction: None,
         ahead: None,
+        combines: false,
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
         index_expression: None,
         pattern: Pattern::Coalesced,

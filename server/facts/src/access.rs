@@ -218,6 +218,7 @@ impl Measure<'_> {
             constraints: Vec::new(),
             other_case: None,
             ahead: draft.ahead,
+            combines: draft.combines,
             loop_depth: context.loop_depth,
             shared_array: draft.shared,
             array_bytes: draft.extent,

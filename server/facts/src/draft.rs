@@ -26,6 +26,8 @@ pub(crate) struct AccessDraft {
     /// The PTX instruction that it is written as.
     pub(crate) instruction: Option<Arc<str>>,
     pub(crate) ahead: Option<u32>,
+    /// The compiler combines the lanes' operands.
+    pub(crate) combines: bool,
     pub(crate) element: u32,
     pub(crate) address: Id,
     pub(crate) context: usize,

@@ -2,7 +2,7 @@
 
 use warplens_ir::{
     AddressSpace, BinaryOp as IrOp, Bits, Builtin, Expr, ExprKind, Function, MathClass, Opaque,
-    Reason, Site, Storage, Type, UnaryOp, VarId,
+    Reason, Site, Storage, Type, UnaryOp, Update, VarId,
 };
 use warplens_machine::Mix;
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind, SymbolSet};
@@ -1162,7 +1162,14 @@ impl Executor<'_> {
                 }
                 return Value::data(Variation::NONE);
             }
-            Function::Atomic(..) => {
+            Function::Atomic(update, _) => {
+                // The others' sum is in front of each lane's own where each adds the same.
+                let gives_back = self.discarded != Some(whole.site);
+                let same = |operand: &Expr| matches!(operand.kind, ExprKind::Int(_));
+                let combines = *update == Update::Combine
+                    && whole.ty.is_int()
+                    && whole.ty.size() == 4
+                    && (!gives_back || arguments.iter().skip(1).all(same));
                 let mut loads = Vec::new();
                 for argument in arguments.iter().skip(1) {
                     loads.append(&mut self.eval(argument).loads);
@@ -1177,6 +1184,9 @@ impl Executor<'_> {
                     if let Place::Memory(array, offset) = self.pointed_at(pointer) {
                         let bytes = whole.ty.size().max(4) as u32;
                         self.record(array, offset, bytes, bytes, Op::Atomic, &target, &loads);
+                        for draft in &mut self.accesses[first..] {
+                            draft.combines = combines;
+                        }
                         self.stands_for(first, &target, whole);
                     }
                 }
@@ -1635,6 +1645,7 @@ impl Executor<'_> {
             form: Form::Lanes,
             instruction: None,
             ahead: None,
+            combines: false,
             element: bytes,
             address,
             context: self.context,
@@ -2053,6 +2064,7 @@ impl Executor<'_> {
             form: Form::Lanes,
             instruction: None,
             ahead: None,
+            combines: false,
             element,
             address,
             context: self.context,

@@ -1,6 +1,6 @@
 //! Statements of the kernel, executed symbolically.
 
-use warplens_ir::{Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement};
+use warplens_ir::{ExprKind, Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement};
 use warplens_symbolic::{BinaryOp, Guard, Id};
 
 use crate::context::Origin as GuardOrigin;
@@ -128,6 +128,11 @@ impl Executor<'_> {
                 }
             }
             StmtKind::Expr(expression) => {
+                let mut call = expression;
+                while let ExprKind::Cast(_, inner) = &call.kind {
+                    call = inner;
+                }
+                self.discarded = Some(call.site);
                 self.eval(expression);
             }
             StmtKind::If(condition, then, otherwise) => {

@@ -67,6 +67,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) evenly: FxHashMap<Symbol, Id>,
     /// When the value at hand has none.
     pub(crate) doubted: Option<Doubt>,
+    /// The expression whose value the statement at hand does not use.
+    pub(crate) discarded: Option<Site>,
     pub(crate) accesses: Vec<AccessDraft>,
     pub(crate) branches: Vec<BranchDraft>,
     /// Where control parted.
@@ -207,6 +209,7 @@ impl<'a> Executor<'a> {
             reasons: FxHashMap::default(),
             evenly: FxHashMap::default(),
             doubted: None,
+            discarded: None,
             accesses: Vec::new(),
             branches: Vec::new(),
             ways: Vec::new(),

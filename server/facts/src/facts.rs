@@ -229,6 +229,18 @@ pub enum IndexExpression {
 }
 
 impl IndexExpression {
+    /// True where no coordinate of a thread is in it.
+    fn is_one_for_a_block(&self) -> bool {
+        match self {
+            IndexExpression::Number(_) => true,
+            IndexExpression::Symbol(symbol) => !matches!(symbol, IndexSymbol::Thread(_)),
+            IndexExpression::Sum(_, terms) => {
+                terms.iter().all(|(term, _)| term.is_one_for_a_block())
+            }
+            IndexExpression::Product(factors) => factors.iter().all(Self::is_one_for_a_block),
+            IndexExpression::Other => false,
+        }
+    }
     /// The same with 0 in place of the block's coordinates: what the first block would have.
     #[must_use]
     pub fn in_first_block(&self) -> IndexExpression {
@@ -347,6 +359,10 @@ pub struct Access {
     /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for; 0 where that is the
     /// same one.
     pub ahead: Option<u32>,
+    /// Atomics: where the address is one for the warp, the compiler combines the lanes' operands and one lane makes the
+    /// update. Words of 32 bits alone (nvcc 13.5 for sm_75 to sm_90): what adds to 64-bit numbers or floating-point ones, and
+    /// what compares and swaps, each lane makes by itself.
+    pub combines: bool,
     /// Depth of loops around it.
     pub loop_depth: u32,
     /// Index into [`SourceFacts::shared_arrays`] for shared accesses.
@@ -371,7 +387,24 @@ pub enum Form {
     Bulk(u32),
 }
 
+impl LinearAddress {
+    /// True where each thread of the launch has it, in every iteration.
+    pub fn is_one_for_the_launch(&self) -> bool {
+        let none = |steps: &[i64]| steps.iter().all(|step| *step == 0);
+        none(&self.thread) && none(&self.block) && none(&self.loops)
+    }
+}
+
 impl Access {
+    /// True where all threads of a block go to one address at a time, as the source shows.
+    pub fn is_one_for_a_block(&self) -> bool {
+        match (&self.linear, &self.index_expression) {
+            (Some(linear), _) => linear.thread == [0; 3],
+            (None, Some(index)) => index.is_one_for_a_block(),
+            (None, None) => false,
+        }
+    }
+
     /// Bytes that one request moves, lanes that share an address counted each.
     pub fn bytes_per_request(&self) -> Option<f64> {
         match self.form {

@@ -34,6 +34,9 @@ pub struct Judge {
     /// Instead: what became of the findings that were judged by reading; `tests/judged` has the lists
     #[arg(long, value_name = "LISTS")]
     judged: Option<PathBuf>,
+    /// With `--judged`: keep what was seen in `LISTS/replayed.tsv`
+    #[arg(long, requires = "judged")]
+    write: bool,
     /// Findings
     #[arg(long, value_name = "N", default_value_t = 200)]
     sample: usize,
@@ -85,7 +88,7 @@ impl Judge {
             None => corpus::build()?,
         };
         if let Some(lists) = &self.judged {
-            judged::replay(&bin, lists, &self.folders)?;
+            judged::replay(&bin, lists, &self.folders, self.write)?;
             return Ok(ExitCode::SUCCESS);
         }
         let [folder] = &self.folders[..] else {

@@ -9,10 +9,15 @@ use warplens_db::wire::{Diagnostic, Place};
 /// Marks what repeats another finding: the costliest of those that are alike is the one that the others name. `text` is a
 /// file's text, where it is known.
 ///
-/// A finding repeats another where rule, severity and message are the same but for numbers, and so is the line of source: a
-/// copy of a kernel, an instantiation, the text of a kernel once as a file and once as a string. Hints are left as they are.
+/// A finding repeats another where rule, severity and message are the same but for numbers, and
+///
+/// - so is the line of source: a copy of a kernel, an instantiation, the text of a kernel once as a file and once as a string;
+/// - or the kernel: copies of a statement, for another word each;
+/// - or the file, of what is told of a whole kernel or its launch: the variants of a kernel.
+///
+/// Hints are left as they are.
 pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'a str>) {
-    let mut alike: HashMap<(String, &'static str, String, String), Vec<usize>> = HashMap::new();
+    let mut alike: HashMap<(String, &'static str, String), Vec<(usize, String)>> = HashMap::new();
     for (at, diagnostic) in diagnostics.iter().enumerate() {
         let line = text(&diagnostic.file)
             .and_then(|text| text.lines().nth(diagnostic.line.saturating_sub(1) as usize));
@@ -23,11 +28,14 @@ pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'
             diagnostic.rule.clone(),
             diagnostic.severity,
             without_numbers(&diagnostic.message),
-            line.split_whitespace().collect(),
         );
-        alike.entry(key).or_default().push(at);
+        alike.entry(key).or_default().push((at, code(line)));
     }
-    for group in alike.into_values() {
+    let groups: Vec<Vec<usize>> = alike
+        .into_values()
+        .flat_map(|alike| of_one_cause(diagnostics, alike))
+        .collect();
+    for group in groups {
         let costliest = group.iter().copied().max_by(|a, b| {
             let gain = |at: &usize| diagnostics[*at].gain;
             gain(a).total_cmp(&gain(b)).then(b.cmp(a))
@@ -42,6 +50,38 @@ pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'
             }
         }
     }
+}
+
+/// Findings that say the same, apart where their causes are.
+fn of_one_cause(diagnostics: &[Diagnostic], alike: Vec<(usize, String)>) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<(usize, String)>> = Vec::new();
+    for (at, line) in alike {
+        let one = &diagnostics[at];
+        let (category, _) = one.rule.split_once('/').unwrap_or((&one.rule, ""));
+        let of_kernel = matches!(category, "launch" | "local" | "occ" | "reg");
+        let same = |(other, its_line): &(usize, String)| {
+            let other = &diagnostics[*other];
+            let file = other.file == one.file;
+            *its_line == line
+                || file && (of_kernel || one.kernel.is_some() && other.kernel == one.kernel)
+        };
+        match groups.iter_mut().find(|group| group.iter().any(same)) {
+            Some(group) => group.push((at, line)),
+            None => groups.push(vec![(at, line)]),
+        }
+    }
+    let places = |group: Vec<(usize, String)>| group.into_iter().map(|(at, _)| at).collect();
+    groups.into_iter().map(places).collect()
+}
+
+/// A line of source without white space, and without the quotes of a string that holds it.
+fn code(line: &str) -> String {
+    let mut line = line.trim().trim_end_matches('\\').trim_end();
+    if let Some(inner) = line.strip_prefix('"') {
+        line = inner.trim_end_matches(';').trim_end_matches('"');
+        line = line.trim_end_matches("\\n").trim_end_matches("\\t");
+    }
+    line.split_whitespace().collect()
 }
 
 /// The findings in the order in which they are read, each with those that repeat it: errors, then by gain; tests behind what
@@ -84,7 +124,7 @@ fn without_numbers(message: &str) -> String {
 }
 
 /// True for the file of a test, by its folders and its name.
-fn is_test(file: &str) -> bool {
+pub fn is_test(file: &str) -> bool {
     let path = Path::new(file);
     let folders = path.components().rev().skip(1);
     let mut names = folders.map(|part| part.as_os_str().to_string_lossy().to_lowercase());
@@ -138,6 +178,51 @@ mod tests {
             .map(|(one, repeats)| (one.file.as_str(), repeats.len()))
             .collect();
         assert_eq!(told, [("b.cu", 1), ("c.cu", 0)]);
+    }
+
+    #[test]
+    fn a_kernel_and_its_text_in_a_string_are_one() {
+        let texts = |file: &str| match file {
+            "a.cl" => Some("y = x[2 * i];\n"),
+            _ => Some("\"  y = x[2 * i];\\n\"\n"),
+        };
+        let mut all = vec![
+            finding("a.cl", 1, "warning", 1.5),
+            finding("a.h", 1, "warning", 1.5),
+        ];
+        mark(&mut all, &texts);
+        assert_eq!(ranked(&all).len(), 1);
+    }
+
+    #[test]
+    fn copies_of_a_statement_in_one_kernel_are_one_and_those_of_two_are_not() {
+        let folded = |kernels: [&str; 2]| {
+            let mut all = vec![
+                finding("a.cu", 1, "warning", 1.5),
+                finding("a.cu", 3, "warning", 1.4),
+            ];
+            for (one, kernel) in all.iter_mut().zip(kernels) {
+                one.kernel = Some(kernel.to_owned());
+            }
+            mark(&mut all, &|_| Some(TEXT));
+            ranked(&all).len()
+        };
+        assert_eq!((folded(["k", "k"]), folded(["k", "l"])), (1, 2));
+    }
+
+    #[test]
+    fn what_is_told_of_the_variants_of_a_kernel_is_told_once() {
+        let folded = |files: [&str; 2]| {
+            let mut all = files.map(|file| finding(file, 1, "warning", 1.5));
+            for (one, line) in all.iter_mut().zip([1, 3]) {
+                one.rule = "occ/limiter".to_owned();
+                one.line = line;
+                one.kernel = Some(format!("k{line}"));
+            }
+            mark(&mut all, &|_| Some(TEXT));
+            ranked(&all).len()
+        };
+        assert_eq!((folded(["a.cu", "a.cu"]), folded(["a.cu", "b.cu"])), (1, 2));
     }
 
     #[test]

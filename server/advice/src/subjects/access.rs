@@ -3,6 +3,7 @@
 use warplens_facts::facts::{Access, Op};
 use warplens_models::Factor;
 
+use crate::evidence;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place, Removal, Severity};
 
@@ -165,7 +166,20 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor) -> Vec<Finding>
     let mut causes: Vec<(Cause, Vec<Group>)> = Vec::new();
     for group in groups {
         let cause = Cause::of(ctx, &group);
-        match causes.iter_mut().find(|(other, _)| *other == cause) {
+        // What is wrong with one array on one line is one thing, whatever the rules call it.
+        let place = |group: &Group| {
+            let access = &ctx.facts.accesses[group[0].0.index];
+            (access.site, access.array.clone())
+        };
+        let beside = |other: &Group| {
+            let (site, array) = place(other);
+            let (own, own_array) = place(&group);
+            array == own_array && (site.line, site.callee) == (own.line, own.callee)
+        };
+        let known = causes
+            .iter_mut()
+            .find(|(other, alike)| *other == cause || alike.iter().any(beside));
+        match known {
             Some((_, alike)) => alike.push(group),
             None => causes.push((cause, vec![group])),
         }
@@ -304,7 +318,8 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
         None => candidate.cause.clone(),
     };
     let reservation = wording::reservation(ctx.facts, access);
-    let mut severity = wording::severity(gain, access.certainty, reservation.is_some());
+    let guess = evidence::is_guess(ctx, access);
+    let mut severity = wording::severity(gain, access.certainty, guess);
     if candidate.quiet {
         severity = Severity::Hint;
     }

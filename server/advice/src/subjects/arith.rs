@@ -7,6 +7,7 @@ use warplens_facts::facts::{Certainty, Site};
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, MathClass, Real, Stmt, Type, UnaryOp};
 use warplens_models::{Change, Instructions};
 
+use crate::evidence;
 use crate::wording::{self, counted, number};
 use crate::{Context, Finding, Place};
 
@@ -352,7 +353,7 @@ pub(crate) fn finding(
     };
     Some(Finding {
         rule,
-        severity: wording::severity(gain, certainty, reservation.is_some()),
+        severity: wording::severity(gain, certainty, !evidence::only_sizes(executed.ctx.facts)),
         place: Place::Site(first),
         message: wording::sentence([Some(says), Some(wording::gain(gain)), reservation]),
         gain,

@@ -59,10 +59,11 @@ impl Engine {
                 file = second;
             }
         }
+        self.on_nearest(&asked, wanted, &mut file);
         Some(file)
     }
 
-    fn analyze_as(
+    pub(super) fn analyze_as(
         &self,
         asked: &FileQuestion<'_>,
         wanted: &dyn Fn(&str) -> bool,

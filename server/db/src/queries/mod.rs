@@ -3,6 +3,7 @@
 //! | query | of | is computed again where |
 //! | --- | --- | --- |
 //! | [`files`] `analyze` | a document, its path, settings | it is asked |
+//! | [`targets`] `on_nearest` | a file's analysis | it is asked; another GPU is asked where the target cannot run a kernel |
 //! | [`translation`] `translate` | the same | the document or a file that it read has changed |
 //! | [`includers`] `chain`, `including` | a path | a file near it includes something else |
 //! | [`commands`] `command` | a path | files appear or go, or the caller says that they may have |
@@ -48,6 +49,7 @@ pub(crate) mod model_inputs;
 pub(crate) mod near;
 pub(crate) mod parts;
 pub(crate) mod runs;
+pub(crate) mod targets;
 pub(crate) mod translation;
 pub(crate) mod units;
 pub(crate) mod variants;

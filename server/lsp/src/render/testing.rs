@@ -17,6 +17,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         form: warplens_facts::facts::Form::Lanes,
         instruction: None,
         ahead: None,
+        combines: false,
         index: "threadIdx.x".to_owned(),
         index_expression: None,
         pattern: Pattern::Strided,

@@ -1,11 +1,12 @@
 //! What one execution of a node costs on the machine: busy cycles of the SM's resources, and a warp's own waiting.
 
-use warplens_facts::facts::{Op, Space};
+use warplens_facts::facts::{LinearAddress, Op, Space};
 use warplens_machine::{Mix, Pipe, Profile, Timing};
 
 use super::mechanism::Mechanism;
 use super::ratio;
 use crate::Factor;
+use crate::input::ExecutedAccess;
 use crate::reuse::Traffic;
 use crate::wfg::graph::{Kind, Node};
 use crate::work::{Request, Work};
@@ -23,6 +24,9 @@ pub(super) struct Busy {
 /// Issue, then every [`Pipe`].
 const PIPES: usize = 1 + Pipe::ALL.len();
 
+/// Atomics of one address in a cycle: NVIDIA's white paper of Kepler GK110, "one operation per clock".
+const UPDATES_OF_A_WORD: f64 = 1.0;
+
 /// Where [`Busy`] counts a pipe.
 fn at(pipe: Pipe) -> usize {
     1 + pipe as usize
@@ -38,6 +42,8 @@ pub(super) struct Machine<'p> {
     timing: [Timing; Pipe::ALL.len()],
     issue: f64,
     off: Option<Mechanism>,
+    /// SMs at work.
+    sharers: f64,
     /// Cycles of the SM for one byte of L1, of its share of L2, of its share of DRAM.
     byte: [f64; 3],
     cached: bool,
@@ -63,6 +69,7 @@ impl<'p> Machine<'p> {
             timing: Pipe::ALL.map(|pipe| profile.timing(pipe)),
             issue: 1.0 / profile.issue_per_clock(),
             off,
+            sharers,
             byte: [
                 profile.l1_bandwidth_b_clk.map_or(0.0, f64::recip),
                 l2.min(port).recip(),
@@ -127,22 +134,31 @@ impl<'p> Machine<'p> {
                         .max(request.lines / merged)
                         .max(self.load_store() / merged);
                     // Lanes that update one address go one after the other.
-                    let atomics = if work.input.accesses[*access].op == Op::Atomic {
-                        request.passes.max(request.transactions) * 32.0
+                    let access = &work.input.accesses[*access];
+                    let (atomics, word) = if access.op == Op::Atomic {
+                        let bytes = request.passes.max(request.transactions) * 32.0;
+                        (bytes, self.on_one_word(access, request))
                     } else {
-                        0.0
+                        (0.0, 0.0)
                     };
-                    busy.memory = [
-                        l1,
-                        traffic.l2.max(atomics) * self.byte[1],
-                        traffic.dram * self.byte[2],
-                    ];
+                    let l2 = (traffic.l2.max(atomics) * self.byte[1]).max(word);
+                    busy.memory = [l1, l2, traffic.dram * self.byte[2]];
                 } else {
                     busy.memory = [0.0, 0.0, traffic.dram * self.byte[2]];
                 }
             }
         }
         busy
+    }
+
+    /// Cycles that an SM waits for the word which all threads of the launch update: L2 takes one update in each, of all SMs
+    /// together.
+    fn on_one_word(&self, access: &ExecutedAccess, request: &Request) -> f64 {
+        let linear = access.linear.as_ref();
+        match linear.is_some_and(LinearAddress::is_one_for_the_launch) {
+            true => request.passes * self.sharers / UPDATES_OF_A_WORD,
+            false => 0.0,
+        }
     }
 
     /// The part of a stretch's latency that is products of matrices.

@@ -119,6 +119,10 @@ impl ExecutedAccess {
 
     /// An access of the source as it is written: one by one.
     pub fn of(access: &Access, number: usize) -> ExecutedAccess {
+        // The compiler sees that the address is one, not that lanes happen to have one.
+        let combined = access.combines && access.is_one_for_a_block();
+        let by_one_lane =
+            |lanes: Option<f64>| lanes.map(|lanes| if combined { 1.0 } else { lanes });
         ExecutedAccess {
             source: Some(number),
             site: access.site,
@@ -141,10 +145,10 @@ impl ExecutedAccess {
             bytes_moved_per_request: access.bytes_moved_per_request,
             lines_per_request: access.lines_per_request,
             expected: ExpectedRequest::of(access),
-            passes_per_request: access.passes_per_request,
+            passes_per_request: by_one_lane(access.passes_per_request),
             ideal_passes_per_request: access.ideal_passes_per_request,
             requests: access.requests,
-            active_lanes_per_request: access.active_lanes_per_request,
+            active_lanes_per_request: by_one_lane(access.active_lanes_per_request),
             ahead: access.ahead,
             together: 1.0,
             merged: 1.0,

@@ -184,10 +184,14 @@ impl Check {
             Some(file) => self.known(file, &checked, &mut diagnostics)?,
             None => BaselineMatches::default(),
         };
-        // Errors first, then what gains most.
+        // Errors first, then what gains most; tests behind what they test.
         diagnostics.sort_by(|a, b| {
             let error = |finding: &Diagnostic| finding.severity != Severity::Error.name();
-            error(a).cmp(&error(b)).then(b.gain.total_cmp(&a.gain))
+            let test = |finding: &Diagnostic| repeats::is_test(&finding.file);
+            error(a)
+                .cmp(&error(b))
+                .then(test(a).cmp(&test(b)))
+                .then(b.gain.total_cmp(&a.gain))
         });
         let mut stats = checked.stats();
         // The human format lists them by kernel.

@@ -143,7 +143,10 @@ fn roomier(ctx: &Context<'_>, fixed: u64, dynamic: u64) -> Option<String> {
             && fixed + dynamic <= u64::from(profile.shared_per_block_max())
     };
     let roomier = PROFILES.iter().filter(|profile| fits(profile));
-    let nearest = roomier.min_by_key(|profile| profile.shared_per_block_max())?;
+    let nearest = roomier.min_by_key(|profile| {
+        let architecture = profile.compute_capability;
+        (profile.shared_per_block_max(), architecture)
+    })?;
     Some(nearest.name.clone())
 }
 

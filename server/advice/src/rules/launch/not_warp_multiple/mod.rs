@@ -37,11 +37,10 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     // A block of another width may be better for other reasons too: idle lanes cost no more than their share.
     let share = (warps * warp) as f64 / threads.max(1) as f64;
     let gain = ctx.gain(Removal::IdleLanes).min(share);
-    // Most lanes of every warp idle, whatever the time that nothing predicts.
-    let unpredicted = threads * FEW <= warp
-        && launch.blocks() >= MANY
-        && gain < wording::WORTH_KNOWING
-        && guesses_iterations(&ctx.input.flow.nodes);
+    // Most lanes of every warp idle, whatever the time that nothing predicts: how long a loop is, or how many blocks there are.
+    let unknown = launch.grid_source.is_assumption()
+        || launch.blocks() >= MANY && guesses_iterations(&ctx.input.flow.nodes);
+    let unpredicted = threads * FEW <= warp && gain < wording::VISIBLE && unknown;
     let severity = if unpredicted {
         Severity::Information
     } else {

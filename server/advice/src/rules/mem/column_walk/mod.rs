@@ -1,5 +1,6 @@
 //! mem/column-walk: `threadIdx.x` multiplies the leading dimension.
 
+pub(crate) mod rows;
 pub(crate) mod stage_transpose;
 pub(crate) mod swap_axes;
 

@@ -5,6 +5,7 @@
 //! repeated for that alone.
 
 pub(crate) mod hoist_load;
+mod sums;
 mod turns;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,6 +46,12 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = restricted(ctx, &turns).into_iter().collect();
     if findings.is_empty() {
         findings.extend(by_hand(ctx, &turns));
+    }
+    let place = |finding: &Finding| finding.access.map(|at| ctx.facts.accesses[at].site.line);
+    for sum in sums::in_memory(ctx, &turns) {
+        if !findings.iter().any(|other| place(other) == place(&sum)) {
+            findings.push(sum);
+        }
     }
     findings
 }

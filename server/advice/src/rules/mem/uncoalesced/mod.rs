@@ -85,6 +85,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .iter()
         .enumerate()
         .filter_map(|(index, access)| {
+            if column_walk::rows::is_walked(ctx, index) {
+                return Some(row_by_data(ctx, index, access));
+            }
             let costly = costly(ctx, access, moved)?;
             let rule = SPECIFIC.iter().find(|rule| (rule.claims)(&costly))?;
             Some(Candidate {
@@ -106,6 +109,28 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         })
         .collect();
     access::findings(ctx, candidates, Factor::Uncoalesced)
+}
+
+/// A row that data places, walked along by one thread.
+fn row_by_data(ctx: &Context<'_>, index: usize, access: &Access) -> Candidate {
+    let lanes = f64::from(ctx.facts.warp_size);
+    let unit = f64::from(access.transaction_bytes.max(1));
+    let ideal = (lanes * f64::from(access.bytes_per_lane) / unit).max(1.0);
+    Candidate {
+        rule: column_walk::RULE.id,
+        index,
+        number: format!(
+            "up to {} per request (ideal {})",
+            units(ctx, access, lanes),
+            number(ideal)
+        ),
+        cure: format!(
+            "let a warp walk along each row of `{}`",
+            short(&access.array)
+        ),
+        cause: column_walk::rows::cause(access),
+        quiet: false,
+    }
 }
 
 /// The access with its surroundings, where it moves more than it should; `moved` is what all accesses move.
@@ -202,7 +227,13 @@ fn cause(costly: &Costly<'_>) -> String {
         );
     }
     match costly.access.pattern {
-        Pattern::Broadcast => {
+        // Each lane the same word: where the distinct bytes are one unit's.
+        Pattern::Broadcast
+            if costly
+                .access
+                .ideal_transactions_per_request
+                .is_some_and(|ideal| ideal <= 1.0) =>
+        {
             format!("all lanes read one word of `{text}`, which this GPU serves lane by lane")
         }
         _ => format!("the lanes of a warp scatter over `{text}`"),
