@@ -2,6 +2,7 @@
 
 mod actions;
 mod arith;
+mod blocks;
 mod calls;
 mod fixed;
 mod launch;
