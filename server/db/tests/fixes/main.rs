@@ -9,5 +9,6 @@ mod launch;
 mod loops;
 mod memory;
 mod offered;
+mod promised;
 mod staging;
 mod sync;
