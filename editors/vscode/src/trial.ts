@@ -38,7 +38,7 @@ export interface Trial<Edit = unknown> {
   edit: Edit | null;
 }
 
-/** What stands in the panel's fields at first: what holds, where something gives it. */
+/** The panel's fields at first: what holds, where something gives it. */
 export interface Fields {
   block: string;
   grid: string;

@@ -195,7 +195,7 @@ impl<'k> Visitor<'k> for Reads<'k> {
                     self.read(factor, expression.site);
                 }
             }
-            // Its value stands in the place of an assignment to the one name.
+            // The one value of a name: what is read of it is seen where the name is used.
             ExprKind::Assign(None, to, value) => {
                 let names = match to.kind {
                     ExprKind::Var(id) => self

@@ -9,7 +9,7 @@ use crate::figure::{bytes, extents, percent, speedup, words};
 use crate::models::maybe_time;
 use crate::table::{Align, Cell, Table};
 
-/// The comparison as Markdown; `model` is a key of both results' `estimates`. The same figure stands in one row.
+/// The comparison as Markdown; `model` is a key of both results' `estimates`. A row for each figure.
 pub fn markdown(a: &KernelResult, b: &KernelResult, model: &str) -> String {
     let mut out = format!("## `{}` and `{}`\n\n", a.kernel, b.kernel);
     let _ = writeln!(out, "{}\n", verdict(a, b, model));

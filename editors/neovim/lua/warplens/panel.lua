@@ -17,7 +17,7 @@ local function size(sizes)
   return table.concat(vim.list_slice(sizes, 1, last), ',')
 end
 
---- What stands in the first line at first: what holds, where something gives it.
+--- The first line at first: what holds, where something gives it.
 ---@param trial table what `warplens.tryLaunch` answers
 ---@return string
 function M.words(trial)
