@@ -1,9 +1,22 @@
 -- Gives a buffer its :Warplens command when the server attaches, and takes it away after.
 
-if vim.g.loaded_warplens or vim.fn.has('nvim-0.11') == 0 then
+if vim.g.loaded_warplens then
   return
 end
 vim.g.loaded_warplens = true
+if vim.fn.has('nvim-0.11') == 0 then
+  -- Said once, where it matters: when a kernel is opened.
+  local old = vim.api.nvim_create_augroup('warplens.old', {})
+  vim.api.nvim_create_autocmd('FileType', {
+    group = old,
+    pattern = { 'cuda', 'opencl', 'hip' },
+    callback = function()
+      vim.api.nvim_del_augroup_by_id(old)
+      vim.notify('warplens: needs Neovim 0.11 or newer', vim.log.levels.ERROR)
+    end,
+  })
+  return
+end
 
 local group = vim.api.nvim_create_augroup('warplens', {})
 

@@ -297,12 +297,14 @@ check(':Warplens completes subcommands, GPUs, kernels and rules', function()
     assert(vim.list_contains(got, want), ('%q gives %s'):format(line, vim.inspect(got)))
   end
   local all = { 'gpu', 'launch', 'report', 'explain', 'compare', 'hints', 'heat', 'lines', 'findings', 'breakdown' }
-  vim.list_extend(all, { 'help', 'estimate', 'graph', 'lanes', 'log', 'program' })
+  vim.list_extend(all, { 'help', 'estimate', 'graph', 'lanes', 'log', 'program', 'panel', 'kernels', 'fixes' })
   for _, name in ipairs(all) do
     completes('Warplens ', name)
   end
   completes('Warplens heat ', 'off')
   completes('Warplens compare ', 'transpose_naive')
+  completes('Warplens compare with ', 'transpose_naive')
+  completes('Warplens gpu de', 'detect')
   completes('Warplens gpu h100', 'h100-sxm5')
   completes('Warplens estimate trans', 'transpose_tiled')
   completes('Warplens launch block=8 kernel=', 'kernel=transpose_naive')
@@ -690,6 +692,281 @@ check(':Warplens findings lists what was found by what there is to gain', functi
     assert(gain <= last, vim.inspect(items))
     last = gain
   end
+end)
+
+--- Answers the next list with the first entry that `wanted` holds for; returns what was offered, once it was.
+---@param wanted fun(entry: any, text: string): boolean
+---@param body fun()
+local function choosing(wanted, body)
+  local offered
+  local before = vim.ui.select
+  vim.ui.select = function(entries, options, on_choice)
+    local format = options.format_item or tostring
+    offered = vim.tbl_map(format, entries)
+    for index, entry in ipairs(entries) do
+      if wanted(entry, offered[index]) then
+        return on_choice(entry, index)
+      end
+    end
+    on_choice(nil)
+  end
+  local fine, why = pcall(body)
+  if fine then
+    pcall(eventually, 'a list', function()
+      return offered
+    end)
+  end
+  vim.ui.select = before
+  if not fine then
+    error(why, 0)
+  end
+  return offered or error('no list was offered', 0)
+end
+
+--- The title of the lens with the figures of the kernel whose line this is.
+local function lens_at(line)
+  local here = vim.iter(lenses()):find(function(lens)
+    return lens.line == line and lens.title and lens.title:find('occupancy', 1, true)
+  end)
+  return here and here.title
+end
+
+--- What follows an edit that a person makes: without a screen Neovim does not come to it by itself.
+local function edited()
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = 0 })
+end
+
+check(':Warplens panel predicts a launch while it is typed, and writes it above the kernel', function()
+  local source = vim.api.nvim_get_current_buf()
+  vim.api.nvim_win_set_cursor(0, { find('= tile[threadIdx.x][threadIdx.y + j]'), 0 })
+  local line = find('void transpose_tiled(const')
+  vim.cmd('Warplens panel')
+  local panel = eventually('a floating window with the launch', function()
+    return vim.b.warplens_panel == 'transpose_tiled' and vim.api.nvim_get_current_buf()
+  end)
+  assert_floats()
+  local first = vim.api.nvim_buf_get_lines(panel, 0, 1, false)[1]
+  assert(first:match('^block=32,8 grid='), first)
+  local function figures()
+    return vim.api.nvim_buf_get_lines(panel, 2, 3, false)[1]
+  end
+  local before = figures()
+  assert(before:match('^[%d.]+ %S+ · .* · occupancy %d+ %%'), before)
+  -- A tile of 32 by 32 is a part of the computation: no other block is offered, and the reason is given.
+  assert(buffer_text(panel):find('The threads of a block share memory', 1, true), buffer_text(panel))
+  vim.api.nvim_buf_set_lines(panel, 0, 1, false, { 'block=32,8 grid=16,16 n=512' })
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = panel })
+  eventually('another time', function()
+    return figures() ~= before and figures():match('^[%d.]+ %S+ · ')
+  end, figures)
+  vim.api.nvim_buf_set_lines(panel, 0, 1, false, { 'block=0' })
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = panel })
+  eventually('what is wrong', function()
+    return figures():find('from 1 up', 1, true)
+  end, figures)
+  vim.api.nvim_buf_set_lines(panel, 0, 1, false, { 'block=32,8 grid=16,16 n=512' })
+  vim.cmd.normal('D')
+  -- Into the comment that is there, in the place of what it said.
+  local directive = '// warplens: grid=(16,16) n=512 block=(32,8)'
+  eventually('the directive above the kernel', function()
+    return buffer_text(source):find(directive, 1, true)
+  end)
+  vim.cmd.normal('q')
+  assert(vim.api.nvim_get_current_buf() == source, 'the panel is closed')
+  edited()
+  eventually('a lens under that launch', function()
+    local title = lens_at(line)
+    return title and title:find('→', 1, true)
+  end, lenses)
+  vim.cmd.undo()
+  edited()
+end)
+
+check('a launch can be used, kept for the workspace, and taken back', function()
+  vim.api.nvim_win_set_cursor(0, { find('= tile[threadIdx.x][threadIdx.y + j]'), 0 })
+  local line = find('void transpose_tiled(const')
+  local before = eventually('a lens', function()
+    local title = lens_at(line)
+    return title and not title:find('→', 1, true) and title
+  end, lenses)
+  vim.cmd('Warplens panel')
+  local panel = eventually('the panel', function()
+    return vim.b.warplens_panel and vim.api.nvim_get_current_buf()
+  end)
+  vim.api.nvim_buf_set_lines(panel, 0, 1, false, { 'block=32,8 grid=16,16 n=512' })
+  vim.cmd.normal('K')
+  vim.cmd.normal('q')
+  eventually('another time', function()
+    local title = lens_at(line)
+    return title and title ~= before
+  end, lenses)
+  local file = vim.fs.joinpath(vim.fn.stdpath('state'), 'warplens', 'launches.json')
+  local kept = vim.json.decode(table.concat(vim.fn.readfile(file), '\n'))
+  local own = kept[vim.uri_from_bufnr(0)].transpose_tiled
+  assert(vim.deep_equal(own, { block = { 32, 8 }, grid = { 16, 16 }, args = { n = 512 } }), vim.inspect(kept))
+  -- Taken back for this session, it is set again for a buffer that the server attaches to.
+  vim.cmd('Warplens launch reset')
+  eventually('the time as it was', function()
+    return lens_at(line) == before
+  end, lenses)
+  require('warplens.kept').restore(vim.api.nvim_get_current_buf())
+  eventually('the kept launch', function()
+    return lens_at(line) ~= before
+  end, lenses)
+  vim.cmd('Warplens panel')
+  eventually('the panel', function()
+    return vim.b.warplens_panel
+  end)
+  vim.cmd.normal('X')
+  vim.cmd.normal('q')
+  eventually('the time as it was', function()
+    return lens_at(line) == before
+  end, lenses)
+  assert(table.concat(vim.fn.readfile(file)) == '{}', table.concat(vim.fn.readfile(file)))
+end)
+
+check(':Warplens kernels lists those of all files, the slowest first, and jumps to one', function()
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  local offered = choosing(function(kernel)
+    return kernel.kernel == 'transpose_tiled'
+  end, function()
+    vim.cmd('Warplens kernels')
+  end)
+  assert(#offered >= 3 and offered[1]:find('[%d.]+ %S+s · '), vim.inspect(offered))
+  eventually('the cursor on its name', function()
+    local line, column = find('transpose_tiled(const')
+    return vim.deep_equal(vim.api.nvim_win_get_cursor(0), { line, column })
+  end)
+  local filtered = choosing(function()
+    return false
+  end, function()
+    vim.cmd('Warplens kernels naive')
+  end)
+  assert(#filtered == 1 and filtered[1]:find('^transpose_naive'), vim.inspect(filtered))
+end)
+
+check(':Warplens compare with puts two kernels side by side', function()
+  vim.api.nvim_win_set_cursor(0, { find('= tile[threadIdx.x][threadIdx.y + j]'), 0 })
+  choosing(function(kernel)
+    return kernel.kernel == 'transpose_naive'
+  end, function()
+    vim.cmd('Warplens compare with')
+  end)
+  eventually('a window with Markdown', function()
+    return vim.bo.filetype == 'markdown'
+  end)
+  local text = buffer_text()
+  assert(text:find('faster than', 1, true) and text:find('transpose_naive', 1, true), text)
+  vim.cmd.normal('q')
+end)
+
+check('a machine with a GPU has it proposed, when the user asks', function()
+  local bin = vim.fn.tempname()
+  vim.fn.mkdir(bin)
+  local tool = bin .. '/nvidia-smi'
+  vim.fn.writefile({ '#!/bin/sh', 'echo NVIDIA GeForce RTX 3090' }, tool)
+  vim.fn.setfperm(tool, 'rwxr-xr-x')
+  local path = vim.env.PATH
+  vim.env.PATH = bin .. ':' .. path
+  local offered = choosing(function(_, text)
+    return text == 'Use rtx-3090'
+  end, function()
+    vim.cmd('Warplens gpu detect')
+    vim.wait(5000, function()
+      return lens_text():find('3090', 1, true) ~= nil
+    end)
+  end)
+  vim.env.PATH = path
+  assert(#offered == 2, vim.inspect(offered))
+  assert(lens_text():find('3090', 1, true), lens_text())
+  -- It is the most recent one now.
+  local recent
+  choosing(function(gpu, text)
+    recent = recent or text
+    return gpu.id == 'a100-sxm4-40gb'
+  end, function()
+    vim.cmd('Warplens gpu')
+  end)
+  assert(recent:find('^rtx%-3090'), recent)
+  eventually('lenses for the first GPU', function()
+    return lens_text():find('A100', 1, true)
+  end, lenses)
+end)
+
+check('a newcomer opens a bad transposition, makes the best fix and sees the new time, in under a minute', function()
+  local started = vim.uv.hrtime()
+  local file = project .. '/newcomer.cu'
+  vim.fn.writefile({
+    '// warplens: block=(32,8) grid=(64,64) n=2048',
+    '__global__ void transpose(float *out, const float *in, int n) {',
+    '  __shared__ float tile[32][32];',
+    '  int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;',
+    '  for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];',
+    '  __syncthreads();',
+    '  x = blockIdx.y * 32 + threadIdx.x; y = blockIdx.x * 32 + threadIdx.y;',
+    '  for (int j = 0; j < 32; j += 8) out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];',
+    '}',
+  }, file)
+  vim.cmd.edit(file)
+  local found = eventually('the finding', function()
+    return warnings('smem/bank-conflict')[1]
+  end, function()
+    return vim.diagnostic.get(0)
+  end)
+  local gain = tonumber(found.message:match('^([%d.]+)x: '))
+  assert(gain and gain > 1.05, found.message)
+  vim.cmd('Warplens hints on')
+  local function milliseconds(text)
+    local number, unit = text:match('^([%d.]+) (%S+)')
+    return number and tonumber(number) * (unit == 'ms' and 1 or 1e-3)
+  end
+  local before = eventually('the time', function()
+    local title = lens_at(2)
+    return title and milliseconds(title)
+  end, lenses)
+  local best
+  choosing(function(action)
+    best = best or action
+    return true
+  end, function()
+    vim.cmd('Warplens fixes')
+  end)
+  assert(best.rule == 'smem/bank-conflict', vim.inspect(best.title))
+  eventually('the edit', function()
+    return not buffer_text():find('tile[32][32]', 1, true) or buffer_text():find('^', 1, true)
+  end, buffer_text)
+  edited()
+  local after = eventually('the new time beside the old one', function()
+    local title = lens_at(2) or ''
+    local _, now = title:match('^(.-) → (.+)$')
+    return now and milliseconds(now)
+  end, lenses)
+  -- The title promised what the lens shows.
+  assert(math.abs(before / after / best.speedup - 1) < 0.02, ('%g → %g ms, promised %gx'):format(before, after, best.speedup))
+  eventually('no finding', function()
+    return #warnings('smem/bank-conflict') == 0
+  end)
+  local seconds = (vim.uv.hrtime() - started) / 1e9
+  assert(seconds < 60, ('%g s'):format(seconds))
+  vim.cmd.bwipeout({ bang = true })
+end)
+
+check('an old Neovim is told what is needed', function()
+  local plugin = vim.api.nvim_get_runtime_file('plugin/warplens.lua', false)[1]
+  local has, loaded = vim.fn.has, vim.g.loaded_warplens
+  vim.fn.has = function(what)
+    return what == 'nvim-0.11' and 0 or has(what)
+  end
+  vim.g.loaded_warplens = nil
+  local said = notices(function()
+    dofile(plugin)
+    vim.cmd.new()
+    vim.bo.filetype = 'opencl'
+    vim.cmd.bwipeout({ bang = true })
+  end)
+  vim.fn.has = has
+  vim.g.loaded_warplens = loaded
+  assert(vim.deep_equal(said, { 'warplens: needs Neovim 0.11 or newer' }), vim.inspect(said))
 end)
 
 check('the status line tells target, kernel, time and findings, and is empty elsewhere', function()

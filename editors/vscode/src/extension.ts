@@ -2,20 +2,26 @@
 
 import * as vscode from "vscode";
 import { explain } from "./commands/explain";
+import { compareKernels, fixes, revealKernel } from "./commands/kernels";
 import { lanes } from "./commands/lanes";
+import { launchPanel } from "./commands/launchPanel";
 import { menu } from "./commands/menu";
-import { breakdown, compareGpus, estimate, graph, program, report } from "./commands/pages";
+import { breakdown, compareAllGpus, compareGpus, estimate, graph, program, report } from "./commands/pages";
 import { nextLaunch } from "./commands/nextLaunch";
 import { pin } from "./commands/pin";
 import { openSample } from "./commands/openSample";
 import { recordTrace } from "./commands/recordTrace";
-import { selectGpu } from "./commands/selectGpu";
+import { detectGpu, selectGpu } from "./commands/selectGpu";
 import { setLaunch } from "./commands/setLaunch";
 import { toggleHeatMap, toggleHints } from "./commands/toggleHints";
 import { whatWouldHelp } from "./commands/whatWouldHelp";
 import { kernelEditor } from "./documents";
+import { openWalkthrough, proposeGpu } from "./firstRun";
 import { Gpu } from "./gpu";
 import { HeatMap } from "./heat";
+import { Kept } from "./kept";
+import { KernelTree } from "./kernelTree";
+import { LaunchPanels } from "./launchPanel";
 import { Pages } from "./pages";
 import { Session, text } from "./session";
 import { StatusItem } from "./status";
@@ -27,6 +33,7 @@ export interface App {
   gpu: Gpu;
   pages: Pages;
   views: Views;
+  launches: LaunchPanels;
 }
 
 let session: Session | undefined;
@@ -34,22 +41,38 @@ let session: Session | undefined;
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const log = vscode.window.createOutputChannel("warplens");
   session = new Session(context.extensionUri, log);
-  const gpu = new Gpu(session, context.workspaceState);
+  const gpu = new Gpu(session, context.workspaceState, context.globalState);
   const pages = new Pages();
   const views = new Views(session);
-  const app: App = { session, gpu, pages, views };
+  const kept = new Kept(session, context.workspaceState);
+  const launches = new LaunchPanels(session, kept);
+  const app: App = { session, gpu, pages, views, launches };
+  const tree = new KernelTree(session);
   const heat = new HeatMap(session, context.extensionUri);
-  context.subscriptions.push(log, session, gpu, pages, views, heat, new StatusItem(session, gpu));
+  context.subscriptions.push(log, session, gpu, pages, views, launches, tree, heat, new StatusItem(session, gpu));
+  context.subscriptions.push(
+    proposeGpu(app, context.globalState),
+    session.onDidChange(({ kind }) => {
+      if (kind === "running") void kept.restore().catch((error) => log.appendLine(`a kept launch was not set: ${text(error)}`));
+    }),
+  );
 
   const command = (name: string, run: (given: never) => Promise<void>) =>
     context.subscriptions.push(vscode.commands.registerCommand(`warplens.${name}`, reported(run)));
   command("selectGpu", (given) => selectGpu(app, given));
+  command("detectGpu", () => detectGpu(app));
   command("setLaunch", (given) => setLaunch(app, given));
+  command("launchPanel", (given) => launchPanel(app, given));
   command("nextLaunch", (given) => nextLaunch(app, given));
   command("pin", (given) => pin(app, given));
   command("whatWouldHelp", (given) => whatWouldHelp(app, given));
   command("breakdown", (given) => breakdown(app, given));
   command("compareGpus", (given) => compareGpus(app, given));
+  command("compareAllGpus", (given) => compareAllGpus(app, given));
+  command("compareKernels", (given) => compareKernels(app, given));
+  command("revealKernel", (given) => revealKernel(app, given));
+  command("filterKernels", () => tree.askFilter());
+  command("fixes", (given) => fixes(app, given));
   command("report", (given) => report(app, given));
   command("program", (given) => program(app, given));
   command("graph", (given) => graph(app, given));
@@ -72,6 +95,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   markKernelFile();
+  void openWalkthrough(context.globalState);
   await session.start();
 }
 

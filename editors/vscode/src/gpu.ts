@@ -3,9 +3,17 @@
 import * as vscode from "vscode";
 import { kernelEditor } from "./documents";
 import type { Estimate } from "./estimate";
+import { remembered } from "./gpuList";
 import type { Session } from "./session";
 
 const PICKED = "warplens.pickedGpu";
+const RECENT = "warplens.recentGpus";
+
+/** What `warplens.target` answers. */
+interface Target {
+  gpu: string;
+  source: "session" | "settings" | "config" | "build" | "default";
+}
 
 export class Gpu implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
@@ -13,12 +21,14 @@ export class Gpu implements vscode.Disposable {
   private shown: string | undefined;
   private missing: string[] = [];
   private requests = 0;
+  private source: Target["source"] | undefined;
 
   readonly onDidChange = this.changed.event;
 
   constructor(
     private readonly session: Session,
     private readonly memory: vscode.Memento,
+    private readonly everywhere: vscode.Memento,
   ) {
     const refresh = () => void this.refresh();
     this.disposables.push(
@@ -39,6 +49,16 @@ export class Gpu implements vscode.Disposable {
     return this.shown ?? this.memory.get<string>(PICKED) ?? setting.get<string | null>("gpu") ?? undefined;
   }
 
+  /** Whether nothing names a GPU, so that it is the server's default. */
+  get isDefault(): boolean {
+    return this.source === "default";
+  }
+
+  /** The GPUs picked last, in any workspace. */
+  get recent(): readonly string[] {
+    return this.everywhere.get<string[]>(RECENT) ?? [];
+  }
+
   /** Headers that the file in front includes and that were not found. */
   get missingHeaders(): readonly string[] {
     return this.missing;
@@ -48,7 +68,8 @@ export class Gpu implements vscode.Disposable {
   async pick(id: string): Promise<void> {
     await this.session.execute("warplens.selectGpu", { gpu: id });
     await this.memory.update(PICKED, id);
-    this.show(id);
+    await this.everywhere.update(RECENT, remembered(this.recent, id));
+    this.show(id, "session");
   }
 
   /**
@@ -60,10 +81,9 @@ export class Gpu implements vscode.Disposable {
     if (uri === undefined || this.session.server === undefined) return;
     const request = ++this.requests;
     try {
+      const target = await this.session.execute<Target>("warplens.target", { uri });
       const estimate = await this.session.execute<Estimate>("warplens.estimate", { uri });
-      if (request === this.requests) {
-        this.show(estimate?.results?.[0]?.gpu ?? this.shown, estimate?.missing_includes ?? []);
-      }
+      if (request === this.requests) this.show(target.gpu, target.source, estimate?.missing_includes ?? []);
     } catch {
       // The status bar keeps what it showed; whatever is wrong with the file is reported in the file.
     }
@@ -92,9 +112,10 @@ export class Gpu implements vscode.Disposable {
     await this.session.restart();
   }
 
-  private show(id: string | undefined, missing = this.missing): void {
-    if (id === this.shown && missing.join() === this.missing.join()) return;
+  private show(id: string | undefined, source = this.source, missing = this.missing): void {
+    if (id === this.shown && source === this.source && missing.join() === this.missing.join()) return;
     this.shown = id;
+    this.source = source;
     this.missing = missing;
     this.changed.fire();
   }

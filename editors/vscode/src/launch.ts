@@ -2,6 +2,34 @@
 
 export type Size = [number, number, number];
 
+/** What `warplens.setLaunch` and `warplens.tryLaunch` take; what is left out is left to the source. */
+export interface LaunchValues {
+  grid?: Size;
+  block?: Size;
+  dynamic_shared_bytes?: number;
+  args?: Record<string, number>;
+}
+
+/** The fields of the launch panel as values; an empty one is left out. A text says what is wrong. */
+export function parseFields(typed: Partial<Record<"block" | "grid" | "args" | "dynamicShared", string>>): LaunchValues | string {
+  const values: LaunchValues = {};
+  for (const name of ["block", "grid"] as const) {
+    if ((typed[name] ?? "").trim() === "") continue;
+    const size = parseSize(typed[name] ?? "");
+    if (typeof size === "string") return `${name}: ${size}`;
+    values[name] = size;
+  }
+  const args = parseArgs(typed.args ?? "");
+  if (typeof args === "string") return args;
+  if (Object.keys(args).length > 0) values.args = args;
+  const shared = (typed.dynamicShared ?? "").trim();
+  if (shared !== "") {
+    if (!/^\d{1,9}$/.test(shared)) return "dynamic shared memory: a whole number of bytes";
+    values.dynamic_shared_bytes = Number(shared);
+  }
+  return values;
+}
+
 /** `32,8` or `32 x 8` as a size; missing dimensions are 1. A text says what is wrong. */
 export function parseSize(typed: string): Size | string {
   const parts = typed.trim().split(/\s*[,x×]\s*|\s+/i);

@@ -41,7 +41,7 @@ export class StatusItem implements vscode.Disposable {
         this.item.text = "$(loading~spin) warplens";
         break;
       case "running":
-        this.item.text = `$(${this.session.recording === undefined ? "circuit-board" : "record"}) ${gpu ?? "warplens"}`;
+        this.item.text = `$(${this.session.recording === undefined ? "circuit-board" : "record"}) ${gpu ?? "warplens"}${this.gpu.isDefault ? " (default)" : ""}`;
         break;
       case "failed":
         this.item.text = "$(error) warplens";
@@ -49,7 +49,7 @@ export class StatusItem implements vscode.Disposable {
     }
     this.item.backgroundColor =
       phase.kind === "failed" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.tooltip = tooltip(phase, gpu, this.gpu.missingHeaders, this.session.recording);
+    this.item.tooltip = tooltip(phase, gpu, this.gpu.isDefault, this.gpu.missingHeaders, this.session.recording);
     // An error stays in sight whatever is edited.
     if (phase.kind === "failed" || kernelFileInSight()) this.item.show();
     else this.item.hide();
@@ -59,6 +59,7 @@ export class StatusItem implements vscode.Disposable {
 function tooltip(
   phase: Phase,
   gpu: string | undefined,
+  isDefault: boolean,
   missing: readonly string[],
   recording: string | undefined,
 ): vscode.MarkdownString {
@@ -71,7 +72,7 @@ function tooltip(
       line("The warplens server is starting.");
       break;
     case "running":
-      if (gpu !== undefined) line(`Costs are predicted for ${gpu}.`);
+      if (gpu !== undefined) line(`Costs are predicted for ${gpu}${isDefault ? ", the default: nothing names a GPU" : ""}.`);
       if (missing.length > 0) {
         const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
         line(`Headers not found: ${missing.slice(0, 10).join(", ")}${more}. Name their folders in warplens.includePaths.`);

@@ -131,6 +131,17 @@ if (failed > 0) {
   await finish();
 }
 
+await check("says once that the target is the default, and offers others", async (shot) => {
+  await bench.text(STATUS, /a100-sxm4-40gb \(default\)/);
+  // A toast goes after some seconds; the message stays until it is answered.
+  await bench.command("Notifications: Show Notifications");
+  await bench.text(".notifications-center", /predicted for a100-sxm4-40gb, the default/);
+  await shot();
+  await bench.page.locator(".notifications-center .monaco-button", { hasText: "Keep" }).first().click();
+  await bench.noText(".notifications-center", /the default/);
+  await bench.dismiss();
+});
+
 await check("inlay hints at the line ends", async (shot) => {
   // The naive store goes down a column: 32 sectors where 4 are enough.
   await bench.afterLine("if (x < n && y < n) out[x * n + y] = in[y * n + x];", /32 sectors, ideal 4/);
@@ -241,6 +252,136 @@ await check("Set the Launch asks for block, grid and arguments, and the lens fol
     await bench.answer("");
   }
   await until("the prediction as it was", async () => (await lensOf("transpose_tiled")) === before);
+});
+
+/** Types into a field of the launch panel, as its user would. */
+async function typeInPanel(name, value) {
+  for (const frame of bench.page.frames()) {
+    const field = frame.locator(`form input[name="${name}"]`);
+    if ((await field.count().catch(() => 0)) === 0) continue;
+    await field.fill(value);
+    return;
+  }
+  throw new Error(`the panel has no field ${name}`);
+}
+async function clickInPanel(selector) {
+  for (const frame of bench.page.frames()) {
+    const button = frame.locator(selector);
+    if ((await button.count().catch(() => 0)) > 0) return button.first().click();
+  }
+  throw new Error(`the panel has no ${selector}`);
+}
+
+await check("a hover on a launch gives its time, its waves and why there is one block", async (shot) => {
+  const launch = lineOf(/transpose_tiled<<</);
+  await bench.cursorAt(source, launch, "<<<");
+  await bench.hover("transpose_tiled<<<", "<<<", /transpose_tiled on [^]*wave[^]*share memory/);
+  await shot();
+});
+
+await check("the launch panel predicts while one types, and writes the directive", async (shot) => {
+  const text = [
+    "// A line for each element.",
+    "__global__ void saxpy(float *y, const float *x, float a, int n) {",
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;",
+    "  if (i < n) y[i] += a * x[i];",
+    "}",
+    "",
+  ].join("\n");
+  fs.writeFileSync(path.join(workspace, "saxpy.cu"), text);
+  await bench.openFile("saxpy.cu");
+  // The lens leads there: nothing gives n.
+  await bench.text(LENS, /set n…|set `n`…/);
+  await bench.cursorAt(text, 2, "saxpy");
+  await bench.command("warplens: Open the Launch Panel of the Kernel at the Cursor");
+  const rows = () => [...document.querySelectorAll("#figures tbody tr")].map((row) => row.textContent);
+  const offered = await bench.inPage(/Launch of saxpy[^]*occupancy/, rows);
+  if (offered.length < 5) throw new Error(`blocks: ${offered}`);
+  await typeInPanel("args", "n=1048576");
+  await typeInPanel("grid", "8192");
+  await typeInPanel("block", "128");
+  await bench.inPage(/block=128 grid=8192 n=1048576/, () => true);
+  const time = () => document.querySelector(".time").textContent;
+  const before = await until("a number", async () => {
+    const now = await bench.inPage(/Launch of saxpy/, time);
+    return /^[\d.]+ µs$/.test(now) && now;
+  });
+  await shot();
+  await typeInPanel("block", "0");
+  await bench.inPage(/whole numbers above 0/, () => true);
+  // A bar of the curve takes its block.
+  await typeInPanel("block", "128");
+  await bench.inPage(/block=128 grid=8192/, () => true);
+  await clickInPanel('button[data-block="1024"]');
+  await bench.inPage(/block=1024 grid=1024 n=1048576/, () => true);
+  await typeInPanel("block", "128");
+  await typeInPanel("grid", "8192");
+  await bench.inPage(/block=128 grid=8192 n=1048576/, () => true);
+  await clickInPanel('button[data-do="write"]');
+  await bench.closeTab(/Launch of saxpy/);
+  await bench.openFile("saxpy.cu");
+  await bench.text(".editor-instance .view-lines", /\/\/ warplens: block=128 grid=8192 n=1048576/);
+  await until("the time of the panel in the lens", async () => (await bench.text(LENS, /µs/)).includes(before));
+  await bench.page.keyboard.press("Control+S");
+  await bench.closeTab(/saxpy\.cu/);
+  fs.rmSync(path.join(workspace, "saxpy.cu"));
+  await bench.openFile("transpose.cu");
+});
+
+await check("the kernels of the open files are listed by time, and a click goes to one", async (shot) => {
+  await bench.openFile("transpose.cu");
+  await bench.command("Explorer: Focus on GPU Kernels View");
+  const row = ".pane-body .monaco-list-row";
+  await bench.text(row, /transpose_tiled.*µs.*bank-conflict/);
+  await shot();
+  await bench.page.locator(row, { hasText: "transpose_padded" }).first().click();
+  await bench.text(STATUS, new RegExp(`Ln ${lineOf(/transpose_padded\(const/)}, Col`));
+  await bench.command("warplens: Go to a Kernel of the Open Files…");
+  await bench.box(/transpose_naive[^]*transpose\.cu/);
+  await bench.answer("tiled");
+  await bench.text(STATUS, new RegExp(`Ln ${tiled}, Col`));
+});
+
+await check("two kernels stand side by side", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  await bench.command("warplens: Compare the Kernel at the Cursor with Another…");
+  await bench.box(/Compare transpose_tiled with/);
+  await bench.answer("padded");
+  await bench.preview(/transpose_padded is [\d.]+x faster than transpose_tiled/);
+  await shot();
+  await bench.closeTab(/transpose_tiled and transpose_padded/);
+  await bench.openFile("transpose.cu");
+});
+
+await check("a newcomer opens a bad transposition, makes the best fix and sees the new time, in under a minute", async (shot) => {
+  const started = Date.now();
+  const bad = fs.readFileSync(path.join(workspace, "transpose.cu"), "utf8").split("\n");
+  const first = bad.findIndex((line) => line.includes("transpose_tiled(const")) - 1;
+  const last = bad.findIndex((line, at) => at > first && line === "}");
+  fs.writeFileSync(path.join(workspace, "newcomer.cu"), `${bad.slice(first, last + 1).join("\n")}\n`);
+  await bench.openFile("newcomer.cu");
+  await bench.page.locator(SQUIGGLE).first().waitFor();
+  await bench.text(PROBLEMS, /bank-conflict/);
+  const milliseconds = (text) => {
+    const [, number, unit] = /([\d.]+) (µs|ms)$/.exec(text) ?? [];
+    return Number(number) * (unit === "ms" ? 1 : 1e-3);
+  };
+  const lens = await bench.text(LENS, /µs · shared memory/);
+  const before = milliseconds(lens.split(" · ")[0]);
+  await bench.command("warplens: Show the Cheapest Fixes in This File");
+  const offered = await bench.box(/Fixes in newcomer\.cu[^]*x faster/);
+  const promised = Number(/([\d.]+)x faster/.exec(offered)[1]);
+  await bench.page.keyboard.press("Enter");
+  const change = await bench.text(LENS, /→/);
+  const after = milliseconds(change.split(" · ")[0]);
+  await shot();
+  if (!(Math.abs(before / after / promised - 1) < 0.02)) throw new Error(`${before} → ${after}, promised ${promised}x`);
+  const seconds = (Date.now() - started) / 1000;
+  if (seconds >= 60) throw new Error(`${seconds} s`);
+  await bench.page.keyboard.press("Control+S");
+  await bench.closeTab(/newcomer\.cu/);
+  fs.rmSync(path.join(workspace, "newcomer.cu"));
+  await bench.openFile("transpose.cu");
 });
 
 await check("the cost breakdown opens as a page", async (shot) => {
@@ -521,7 +662,7 @@ await check("in an untrusted folder the figures are there, and nothing of the fo
   const ran = path.join(folder, "it-ran");
   const program = path.join(strange, "program.sh");
   fs.writeFileSync(program, `#!/bin/sh\ntouch ${ran}\n`, { mode: 0o755 });
-  const programs = { "warplens.server.path": program, "warplens.compiler": program, "warplens.gpu": "t4" };
+  const programs = { "warplens.server.path": program, "warplens.compiler": program, "warplens.detectGpu": true, "warplens.gpu": "t4" };
   fs.writeFileSync(path.join(strange, ".vscode", "settings.json"), JSON.stringify(programs));
   bench = await Workbench.open({
     ...editor,
@@ -537,6 +678,22 @@ await check("in an untrusted folder the figures are there, and nothing of the fo
   await bench.page.keyboard.press("Control+S");
   await shot();
   if (fs.existsSync(ran)) throw new Error("the folder's program ran");
+});
+
+await check("the walkthrough opens at the first run", async (shot) => {
+  await bench.close();
+  const own = path.join(folder, "first");
+  fs.mkdirSync(own);
+  fs.copyFileSync(path.join(kernels, "vector_add.cu"), path.join(own, "vector_add.cu"));
+  bench = await Workbench.open({
+    ...editor,
+    folder: path.join(folder, "third"),
+    workspace: own,
+    settings: { ...settings, "workbench.startupEditor": "readme" },
+  });
+  await bench.openFile("vector_add.cu");
+  await bench.text(".gettingStartedContainer", /See what a kernel costs/);
+  await shot();
 });
 
 await finish();

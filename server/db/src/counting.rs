@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use warplens_facts::facts::{Count, Launch};
 use warplens_facts::{Expressions, LaneRequest, Request, count_expressions, lane_requests};
+use warplens_ir::Kernel;
 use warplens_machine::Profile;
 use warplens_models::{Estimate, ModelId, linear};
 
@@ -33,6 +34,16 @@ impl Counting {
             arguments,
             expressions: OnceLock::new(),
         }
+    }
+
+    /// The kernel in IR; `None` where it was not kept.
+    pub(crate) fn kernel(&self) -> Option<&Kernel> {
+        self.lowered.as_ref().map(|lowered| &lowered.kernel)
+    }
+
+    /// Integer parameters that have a value: name, value, assumed.
+    pub(crate) fn arguments(&self) -> &[(String, i64, bool)] {
+        &self.arguments
     }
 
     fn expressions(&self, profile: &Profile) -> &Expressions {

@@ -53,7 +53,7 @@ pub(crate) fn asked(kernel: &Kernel, block: [u64; 3]) -> Asked {
 }
 
 /// What each variable is that is assigned once, where it is declared.
-fn definitions(kernel: &Kernel) -> Vec<Option<&Expr>> {
+pub(crate) fn definitions(kernel: &Kernel) -> Vec<Option<&Expr>> {
     let mut defined = vec![None; kernel.vars.len()];
     let mut assigned = vec![0_u32; kernel.vars.len()];
     parts(&kernel.body, &mut |part| match part {

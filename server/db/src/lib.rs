@@ -47,6 +47,7 @@ struct Documentation;
 mod account;
 pub mod affected;
 mod assembled;
+mod blocks;
 mod clock;
 mod compiled;
 mod compiler_reports;
@@ -58,6 +59,7 @@ pub mod difference;
 mod engine;
 mod estimates;
 mod fixes;
+mod flat;
 mod formula;
 mod graph;
 mod guard;
@@ -106,6 +108,7 @@ pub use warplens_syntax::{Document, Language};
 use warplens_toolchain::CompilerReport;
 pub use warplens_tuning::Configuration;
 
+pub use blocks::{BlockChoice, BlockChoices, FixedBlock, LaunchArgument};
 pub use compilers::{KernelWithTool, PlacedReport};
 pub use engine::Engine;
 pub use graph::WorkFlow;
@@ -272,6 +275,17 @@ pub struct PlacedKernel {
     places: Arc<Places>,
     /// Where the file's functions begin, by the hash of their text.
     functions: Arc<FxHashMap<u64, u32>>,
+}
+
+/// A launch in a file's own text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchAt {
+    /// The kernel's plain name.
+    pub kernel: String,
+    /// Its number among the kernel's launches, from 0.
+    pub variant: usize,
+    /// Bytes from the kernel's name to `>>>`, or those of the call that launches.
+    pub range: Range<usize>,
 }
 
 /// A launch as a run of the program makes it.

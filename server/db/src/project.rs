@@ -111,7 +111,7 @@ impl Project {
     }
 
     /// The GPU that a file is compiled for, as far as there is a profile of its architecture.
-    pub(crate) fn target(&self, path: &Path, profiles: &Profiles) -> Option<Arc<Profile>> {
+    pub fn target(&self, path: &Path, profiles: &Profiles) -> Option<Arc<Profile>> {
         if path.as_os_str().is_empty() {
             return None;
         }

@@ -8,6 +8,7 @@ mod access;
 mod alignment;
 mod bodies;
 mod branch;
+mod calls;
 mod cases;
 mod chance;
 mod contents;
@@ -45,6 +46,7 @@ mod why;
 use warplens_ir::Kernel;
 use warplens_machine::Profile;
 
+pub use calls::{CallExecutions, call_executions};
 pub use contents::Contents;
 pub use counts::{AccessCount, Expression, Expressions, count_expressions};
 use facts::{Launch, SourceFacts};

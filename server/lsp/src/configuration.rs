@@ -15,6 +15,7 @@ use warplens_db::{LaunchValues, Overrides, Variants};
 use warplens_machine::Profiles;
 
 use crate::earlier::TimesByName;
+use crate::pinned::LinesByName;
 
 /// The compiler's path. No setting of a project: `warplens.toml` does not know it.
 const COMPILER: &str = "compiler";
@@ -36,6 +37,8 @@ pub struct Effective {
     pub overrides: Overrides,
     /// The project's file, where there is one.
     pub file: Option<Arc<ConfigFile>>,
+    /// Who chose the GPU: `session`, `settings` or `config`; `None` where nothing of these names one.
+    pub gpu_source: Option<&'static str>,
 }
 
 /// A `warplens.toml` as read.
@@ -252,6 +255,8 @@ pub struct SessionChoices {
     pub variants: HashMap<String, BTreeMap<String, usize>>,
     /// `warplens.pin`: by document, what kernels took when they were pinned.
     pub pins: HashMap<String, Arc<TimesByName>>,
+    /// The same, what their lines took.
+    pub pinned_lines: HashMap<String, Arc<LinesByName>>,
 }
 
 impl SessionChoices {
@@ -277,6 +282,7 @@ impl SessionChoices {
         moved(&mut self.launches, old, new);
         moved(&mut self.variants, old, new);
         moved(&mut self.pins, old, new);
+        moved(&mut self.pinned_lines, old, new);
     }
 }
 
@@ -314,8 +320,14 @@ pub fn effective(
         settings = Settings::from_json(&Value::Object(merged)).0;
         settings.resolve_names(profiles);
     }
+    let in_file = file.as_ref().and_then(|file| file.settings.gpu.clone());
+    let mut gpu_source = settings.gpu.as_ref().map(|gpu| match in_file {
+        Some(named) if named == *gpu && !editor.contains_key("gpu") => "config",
+        _ => "settings",
+    });
     if let Some(gpu) = chosen.gpu_of.get(uri).or(chosen.gpu.as_ref()) {
         settings.gpu = Some(gpu.clone());
+        gpu_source = Some("session");
     }
     let overrides = Overrides {
         set_launch: chosen.launches.get(uri).cloned().unwrap_or_default(),
@@ -331,6 +343,7 @@ pub fn effective(
         settings,
         overrides,
         file,
+        gpu_source,
     }
 }
 

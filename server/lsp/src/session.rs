@@ -31,6 +31,7 @@ use crate::documents::{Analysed, Content, LineShift, OpenDocument};
 use crate::earlier::{self, EarlierTimes};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
+use crate::pinned::LinesByName;
 use crate::pool::{Pool, Priority};
 use crate::progress::Progress;
 use crate::shown;
@@ -741,6 +742,17 @@ impl Session {
         Some(Snapshot::of(open))
     }
 
+    /// Snapshots of all open sources, in the order of their names.
+    pub fn source_snapshots(&self) -> Vec<Snapshot> {
+        let state = self.state();
+        let sources = state.open.values();
+        let mut sources: Vec<&OpenDocument> = sources
+            .filter(|open| matches!(open.content, Content::Source(_)))
+            .collect();
+        sources.sort_by_key(|open| open.uri.as_str());
+        sources.into_iter().map(Snapshot::of).collect()
+    }
+
     /// Path and text of an open `warplens.toml`.
     pub fn open_config(&self, uri: &Uri) -> Option<(PathBuf, Rope)> {
         let state = self.state();
@@ -846,6 +858,17 @@ impl Session {
             pinned,
             saved: Arc::clone(&open.saved_times),
         }
+    }
+
+    /// What the lines of a document's kernels took when these were pinned.
+    pub fn pinned_lines(&self, uri: &str) -> Arc<LinesByName> {
+        let state = self.state();
+        state
+            .chosen
+            .pinned_lines
+            .get(uri)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Runs the work of a request on the pool. Dropping the future cancels it.

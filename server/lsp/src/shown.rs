@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::documents::Analysed;
+use crate::pinned::LinesByName;
 use crate::render;
 
 /// A hash of everything that a client shows of a document unprompted: findings, hints and
@@ -19,7 +20,7 @@ fn number(analysed: &Analysed) -> u64 {
     let effective = &analysed.effective;
     effective.settings.inlay_hints.enable.hash(&mut hasher);
     let wanted = &effective.settings.inlay_hints;
-    for hint in render::hint::within(analysed, &(0..u32::MAX), wanted, true) {
+    for hint in render::hint::within(analysed, &(0..u32::MAX), wanted, &LinesByName::new(), true) {
         (hint.line, hint.label, hint.tooltip).hash(&mut hasher);
     }
     format!("{:?}", analysed.file.missing_headers()).hash(&mut hasher);

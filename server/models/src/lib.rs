@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use input::{
-    Change, Defect, DynamicCounts, ExecutedAccess, ExecutedFlow, ExpectedRequest, Instructions,
-    ModelInput, Object, Resources, WarpInstructions, residence,
+    Change, Defect, DynamicCounts, ExecutedAccess, ExecutedCall, ExecutedFlow, ExpectedRequest,
+    Instructions, ModelInput, Object, Resources, WarpInstructions, residence,
 };
 pub use registry::ModelId;
 

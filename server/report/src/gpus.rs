@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use warplens_codegen::Class;
-use warplens_machine::Profile;
+use warplens_machine::{Profile, Profiles};
 
 use crate::figure::number;
 use crate::style::{Paint, Style, printable};
@@ -116,6 +116,10 @@ fn value(gpu: &Gpu, name: &str) -> String {
     }
 }
 
+/// In the order in which they are listed.
+const VENDORS: [&str; 3] = ["nvidia", "amd", "intel"];
+/// GPUs that a target is held against where none are named.
+const MOST_BESIDE: usize = 4;
 /// Bytes.
 const MIB: f64 = 1_048_576.0;
 
@@ -150,8 +154,7 @@ pub fn list(gpus: &[Gpu], style: Style) -> String {
 fn by_architecture(gpus: &[Gpu]) -> Vec<(String, Vec<&Gpu>)> {
     let mut groups: BTreeMap<(usize, Generation, String), Vec<&Gpu>> = BTreeMap::new();
     for gpu in gpus {
-        let vendor = ["nvidia", "amd", "intel"];
-        let vendor = vendor.iter().position(|known| *known == gpu.vendor);
+        let vendor = VENDORS.iter().position(|known| *known == gpu.vendor);
         // A user's own profile may differ in what the others share.
         let key = (
             vendor.unwrap_or(usize::MAX),
@@ -163,6 +166,40 @@ fn by_architecture(gpus: &[Gpu]) -> Vec<(String, Vec<&Gpu>)> {
     groups
         .into_iter()
         .map(|((.., shared), gpus)| (shared, gpus))
+        .collect()
+}
+
+/// The GPUs by families: vendor by vendor, there the newest architecture first, and there by their names.
+pub fn in_families(mut gpus: Vec<Gpu>) -> Vec<Gpu> {
+    let vendor = |gpu: &Gpu| VENDORS.iter().position(|known| *known == gpu.vendor);
+    gpus.sort_by_cached_key(|gpu| {
+        let newest_first = std::cmp::Reverse(generation(&gpu.architecture));
+        let vendor = vendor(gpu).unwrap_or(usize::MAX);
+        (vendor, newest_first, gpu.name.clone(), gpu.id.clone())
+    });
+    gpus
+}
+
+/// GPUs to hold a target against: the largest of each of the vendor's newest other architectures.
+pub fn beside(profiles: &Profiles, target: &str) -> Vec<String> {
+    let Some(own) = profiles.get(target) else {
+        return Vec::new();
+    };
+    let others = profiles.iter();
+    let others =
+        others.filter(|one| one.vendor == own.vendor && one.architecture != own.architecture);
+    let mut architectures: Vec<Generation> =
+        others.map(|one| generation(&one.architecture)).collect();
+    architectures.sort_unstable();
+    architectures.dedup();
+    let newest = architectures.into_iter().rev().take(MOST_BESIDE);
+    newest
+        .filter_map(|architecture| {
+            let of = |one: &Profile| {
+                one.vendor == own.vendor && generation(&one.architecture) == architecture
+            };
+            Some(profiles.largest(of)?.id.clone())
+        })
         .collect()
 }
 

@@ -19,6 +19,7 @@ mod html;
 pub mod markdown;
 mod models;
 pub mod pages;
+pub mod pair;
 pub mod patch;
 mod plots;
 pub mod program;

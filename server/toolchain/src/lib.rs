@@ -8,6 +8,7 @@ mod amd;
 mod arguments;
 mod failure;
 mod identify;
+pub mod machine;
 mod nvidia;
 mod process;
 

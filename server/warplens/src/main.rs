@@ -8,6 +8,7 @@ mod checked;
 mod commands;
 mod compiler;
 mod config;
+mod detected;
 mod edited;
 mod input;
 mod launching;
@@ -62,6 +63,7 @@ enum Command {
     Gpus(commands::gpus::Gpus),
     Calibrate(Box<commands::calibrate::Calibrate>),
     Explain(commands::explain::Explain),
+    Doctor(commands::doctor::Doctor),
     Lsp(commands::lsp::Lsp),
     Replay(commands::replay::Replay),
     Config(commands::config::Config),
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::Gpus(gpus) => gpus.run(cli.color),
         Command::Calibrate(calibrate) => calibrate.run(file),
         Command::Explain(explain) => explain.run(cli.color),
+        Command::Doctor(doctor) => doctor.run(cli.color),
         Command::Lsp(lsp) => Ok(lsp.run()),
         Command::Replay(replay) => replay.run(cli.color),
         Command::Config(config) => config.run(),

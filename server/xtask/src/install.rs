@@ -34,7 +34,9 @@ impl Install {
             done.push(server()?);
         }
         if !self.no_editors {
-            done.push(vscode()?);
+            // What was built here is what the extension brings along.
+            let server = repository::program("warplens").filter(|_| !self.no_server);
+            done.push(vscode(server.as_deref())?);
             done.push(neovim()?);
         }
         println!();
@@ -66,7 +68,7 @@ fn server() -> anyhow::Result<String> {
     })
 }
 
-fn vscode() -> anyhow::Result<String> {
+fn vscode(server: Option<&Path>) -> anyhow::Result<String> {
     let editors: Vec<PathBuf> = VSCODE.into_iter().filter_map(repository::program).collect();
     if editors.is_empty() {
         return Ok(format!(
@@ -86,7 +88,11 @@ fn vscode() -> anyhow::Result<String> {
         command
     };
     must(&mut npm(&["ci", "--no-audit", "--no-fund"]), "npm ci")?;
-    must(&mut npm(&["run", "package"]), "packaging the extension")?;
+    let mut package = npm(&["run", "package"]);
+    if let Some(server) = server {
+        package.arg("--").arg(server);
+    }
+    must(&mut package, "packaging the extension")?;
     let package = newest_package(&folder).context("packaging left no .vsix")?;
     let mut installed = Vec::new();
     for editor in editors {
@@ -120,8 +126,14 @@ fn newest_package(folder: &Path) -> Option<PathBuf> {
 }
 
 fn neovim() -> anyhow::Result<String> {
-    if repository::program("nvim").is_none() {
+    let Some(program) = repository::program("nvim") else {
         return Ok("Neovim: not found on the PATH (nvim)".to_owned());
+    };
+    let said = Command::new(&program).arg("--version").output()?;
+    let said = String::from_utf8_lossy(&said.stdout);
+    let version = said.lines().next().unwrap_or_default();
+    if is_too_old(version) {
+        return Ok(format!("Neovim: not installed: {version}, needs 0.11"));
     }
     let from = repository::root().join("editors/neovim");
     let to = neovim_packages()?.join("pack/warplens/start/warplens");
@@ -135,6 +147,16 @@ fn neovim() -> anyhow::Result<String> {
         "Neovim: plugin copied to {}; add vim.lsp.enable('warplens') to your init.lua",
         to.display()
     ))
+}
+
+/// True of `NVIM v0.7.2`: the plugin needs 0.11.
+fn is_too_old(version: &str) -> bool {
+    let number = version
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix('v'));
+    let mut parts = number.into_iter().flat_map(|number| number.split('.'));
+    let mut part = || parts.next().and_then(|part| part.parse::<u32>().ok());
+    matches!((part(), part()), (Some(major), Some(minor)) if (major, minor) < (0, 11))
 }
 
 /// Neovim's `site` folder in the user's data.
@@ -184,5 +206,15 @@ mod tests {
         assert!(to.join("lsp/warplens.lua").is_file());
         assert!(!to.join("test").exists());
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_neovim_before_0_11_is_too_old() {
+        for old in ["NVIM v0.7.2", "NVIM v0.10.4"] {
+            assert!(is_too_old(old), "{old}");
+        }
+        for new in ["NVIM v0.11.4", "NVIM v0.12.0-dev-1+g1", "NVIM v1.0.0", ""] {
+            assert!(!is_too_old(new), "{new}");
+        }
     }
 }

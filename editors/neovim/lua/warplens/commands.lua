@@ -141,30 +141,97 @@ local function kernel_names(bufnr)
   return names
 end
 
+--- The GPUs chosen last, the newest first.
+local recent_file = vim.fs.joinpath(vim.fn.stdpath('state'), 'warplens', 'gpus.json')
+
+---@return string[]
+local function recent()
+  local read, lines = pcall(vim.fn.readfile, recent_file)
+  local decoded, ids = pcall(vim.json.decode, read and table.concat(lines, '\n') or '')
+  return decoded and vim.islist(ids) and ids or {}
+end
+
+--- Recent GPUs first, then the families as the program lists them.
+---@param known { id: string, name: string }[]
+---@param ids string[] the recent ones
+function M.recent_first(known, ids)
+  local first, rest = {}, {}
+  for _, gpu in ipairs(known) do
+    if not vim.list_contains(ids, gpu.id) then
+      table.insert(rest, gpu)
+    end
+  end
+  for _, id in ipairs(ids) do
+    vim.list_extend(first, vim.tbl_filter(function(gpu)
+      return gpu.id == id
+    end, known))
+  end
+  return vim.list_extend(first, rest)
+end
+
 ---@param bufnr integer
 ---@param id string
 local function select_gpu(bufnr, id)
+  local ids = vim.list_extend({ id }, vim.tbl_filter(function(other)
+    return other ~= id
+  end, recent()))
+  vim.fn.mkdir(vim.fs.dirname(recent_file), 'p')
+  pcall(vim.fn.writefile, { vim.json.encode(vim.list_slice(ids, 1, 3)) }, recent_file)
   warplens.execute(bufnr, 'warplens.selectGpu', { gpu = id }, function(_, client)
     warplens.refresh_lenses(client.id)
     vim.api.nvim_echo({ { 'warplens: the target is ' .. id } }, false, {})
   end)
 end
 
+--- Proposes the GPU of this machine. That runs nvidia-smi, rocminfo and clinfo: only where the user asks for it, by this
+--- command or with vim.g.warplens_detect_gpu.
+---@param bufnr integer
+local function detect_gpu(bufnr)
+  local command = { warplens.program(bufnr), 'gpus', '--detect', '--format', 'json' }
+  local started = pcall(vim.system, command, { text = true }, function(result)
+    vim.schedule(function()
+      local decoded, answer = pcall(vim.json.decode, result.stdout or '')
+      local gpus = decoded and answer.gpus or {}
+      local found = vim.iter(gpus):find(function(gpu)
+        return type(gpu.profile) == 'string'
+      end)
+      if not found then
+        local what = gpus[1] and ('there is no profile for ' .. gpus[1].name) or 'no GPU was found on this machine'
+        return warplens.notify(what, vim.log.levels.INFO)
+      end
+      vim.ui.select({ 'Use ' .. found.profile, 'Keep the target' }, {
+        prompt = ('This machine has %s'):format(found.name),
+        kind = 'warplens.detected',
+      }, function(_, number)
+        if number == 1 then
+          select_gpu(bufnr, found.profile)
+        end
+      end)
+    end)
+  end)
+  if not started then
+    warplens.notify(('%s cannot be run'):format(command[1]))
+  end
+end
+M.detect_gpu = detect_gpu
+
 subcommands.gpu = {
   lens = 'warplens.selectGpu',
   run = function(arguments, bufnr)
-    if arguments[1] then
+    if arguments[1] == 'detect' then
+      return detect_gpu(bufnr)
+    elseif arguments[1] then
       return select_gpu(bufnr, arguments[1])
     end
     local known, why = gpus(bufnr)
     if #known == 0 then
       return warplens.notify(why or 'no GPU has a profile')
     end
-    vim.ui.select(known, {
+    vim.ui.select(M.recent_first(known, recent()), {
       prompt = 'Target GPU',
       kind = 'warplens.gpu',
       format_item = function(gpu)
-        return ('%-18s %s'):format(gpu.id, gpu.name)
+        return ('%-18s %s (%s)'):format(gpu.id, gpu.name, gpu.architecture)
       end,
     }, function(gpu)
       if gpu then
@@ -173,9 +240,9 @@ subcommands.gpu = {
     end)
   end,
   complete = function(bufnr)
-    return vim.tbl_map(function(gpu)
+    return vim.list_extend({ 'detect' }, vim.tbl_map(function(gpu)
       return gpu.id
-    end, (gpus(bufnr)))
+    end, (gpus(bufnr))))
   end,
 }
 
@@ -280,6 +347,27 @@ subcommands.pin = {
   end,
 }
 
+subcommands.panel = {
+  run = function(arguments, bufnr)
+    kernel_here(bufnr, arguments[1], function(kernel)
+      require('warplens.panel').open(bufnr, kernel.kernel)
+    end)
+  end,
+  complete = kernel_names,
+}
+
+subcommands.kernels = {
+  run = function(arguments, bufnr)
+    require('warplens.kernels').pick(bufnr, arguments[1])
+  end,
+}
+
+subcommands.fixes = {
+  run = function(_, bufnr)
+    require('warplens.kernels').fixes(bufnr)
+  end,
+}
+
 subcommands.launch = {
   lens = 'warplens.setLaunch',
   run = function(arguments, bufnr)
@@ -359,7 +447,33 @@ local function shows_markdown(name, command)
 end
 
 subcommands.breakdown = shows_markdown('breakdown', 'warplens.breakdown')
-subcommands.compare = shows_markdown('compare', 'warplens.compareGpus')
+
+--- With `all` on all GPUs; with `with` beside another kernel.
+subcommands.compare = {
+  lens = 'warplens.compareGpus',
+  run = function(arguments, bufnr)
+    local all, with = arguments[1] == 'all', arguments[1] == 'with'
+    local function show(kernel)
+      if with then
+        return require('warplens.kernels').compare(bufnr, kernel)
+      end
+      local argument = { uri = uri(bufnr), kernel = kernel, all = all }
+      warplens.execute(bufnr, 'warplens.compareGpus', argument, function(answer)
+        view.float('compare/' .. kernel, answer.markdown)
+      end)
+    end
+    local name = arguments[(all or with) and 2 or 1]
+    if name then
+      return show(name)
+    end
+    kernel_here(bufnr, nil, function(kernel)
+      show(kernel.kernel)
+    end)
+  end,
+  complete = function(bufnr)
+    return vim.list_extend({ 'all', 'with' }, kernel_names(bufnr))
+  end,
+}
 
 --- Lists what the kernel is predicted to gain, the most first; an action that is chosen is made.
 ---@param bufnr integer
@@ -632,6 +746,7 @@ local aliases = {
   setLaunch = 'launch',
   nextLaunch = 'launch',
   compareGpus = 'compare',
+  tryLaunch = 'panel',
   whatWouldHelp = 'help',
 }
 
@@ -677,8 +792,9 @@ function M.complete(lead, line, bufnr)
     choices = names()
   else
     local subcommand = subcommands[aliases[words[1]] or words[1]]
-    -- Only a launch takes more than one argument.
-    if subcommand and subcommand.complete and (#words == 2 or subcommand == subcommands.launch) then
+    -- Only a launch and a comparison take more than one argument.
+    local several = subcommand == subcommands.launch or subcommand == subcommands.compare
+    if subcommand and subcommand.complete and (#words == 2 or several) then
       choices = subcommand.complete(bufnr)
     end
   end
@@ -713,7 +829,7 @@ function M.run_lens(command, context)
           warplens.refresh_lenses(client.id)
         end)
       elseif name == 'launch' then
-        words[2] = argument.kernel and ('kernel=' .. argument.kernel)
+        words = { 'panel', argument.kernel }
       else
         words[2] = argument.kernel
       end

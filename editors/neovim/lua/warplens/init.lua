@@ -141,6 +141,53 @@ function M.buffers(client_id)
   return buffers
 end
 
+--- Who chose the GPU of a buffer, as the server says it: `default` where nothing names one.
+---@param bufnr integer
+---@return string?
+function M.gpu_source(bufnr)
+  return vim.b[bufnr].warplens_gpu_source
+end
+
+--- Asks who chose the GPU of a buffer. Says nothing where that is not known: a file without kernels, an older server.
+---@param bufnr integer
+---@param on_target? fun(target: { gpu: string, source: string })
+local function ask_target(bufnr, on_target)
+  local client = M.client(bufnr)
+  local offered = client and vim.tbl_get(client.server_capabilities, 'executeCommandProvider', 'commands')
+  if not client or not vim.list_contains(offered or {}, 'warplens.target') then
+    return
+  end
+  client:request('workspace/executeCommand', {
+    command = 'warplens.target',
+    arguments = { { uri = vim.uri_from_bufnr(bufnr) } },
+  }, function(_, target)
+    if type(target) == 'table' and vim.api.nvim_buf_is_valid(bufnr) then
+      vim.b[bufnr].warplens_gpu_source = target.source
+      if on_target then
+        on_target(target)
+      end
+    end
+  end, bufnr)
+end
+
+--- Says once that the GPU is the default where nothing names one; with vim.g.warplens_detect_gpu, proposes the machine's.
+---@param bufnr integer
+local function propose_gpu(bufnr)
+  local said = vim.fs.joinpath(vim.fn.stdpath('state'), 'warplens', 'gpu-proposed')
+  ask_target(bufnr, function(target)
+    if target.source ~= 'default' or vim.uv.fs_stat(said) then
+      return
+    end
+    vim.fn.mkdir(vim.fs.dirname(said), 'p')
+    pcall(vim.fn.writefile, { target.gpu }, said)
+    if vim.g.warplens_detect_gpu then
+      return require('warplens.commands').detect_gpu(bufnr)
+    end
+    local text = 'costs are predicted for %s, the default; :Warplens gpu chooses another, :Warplens gpu detect asks this machine'
+    M.notify(text:format(target.gpu), vim.log.levels.INFO)
+  end)
+end
+
 --- Called when the server attaches to a buffer: gives it :Warplens, and what vim.g.warplens_show asks.
 ---@param bufnr integer
 function M.attach(bufnr)
@@ -148,7 +195,7 @@ function M.attach(bufnr)
     require('warplens.commands').run(call.fargs, bufnr)
   end, {
     nargs = '*',
-    desc = 'What this kernel costs: gpu, launch, report, explain, compare, hints …',
+    desc = 'What this kernel costs: gpu, launch, panel, kernels, fixes, report, explain, compare, hints …',
     complete = function(lead, line)
       return require('warplens.commands').complete(lead, line, bufnr)
     end,
@@ -156,6 +203,8 @@ function M.attach(bufnr)
   if vim.g.warplens_show then
     M.show(bufnr)
   end
+  require('warplens.kept').restore(bufnr)
+  propose_gpu(bufnr)
 end
 
 --- The figures of a client's buffers have changed for another reason than an edit: a GPU, a setting, a header.
@@ -164,6 +213,7 @@ function M.figures_changed(client_id)
   for bufnr in pairs(M.buffers(client_id)) do
     require('warplens.figures').stale(bufnr)
     require('warplens.lines').stale(bufnr)
+    ask_target(bufnr)
   end
 end
 

@@ -36,7 +36,8 @@ function M.text(bufnr, client)
   local parts = {}
   local first = answer and answer.results[1]
   if first then
-    table.insert(parts, first.gpu)
+    local default = require('warplens').gpu_source(bufnr) == 'default'
+    table.insert(parts, first.gpu .. (default and ' (default)' or ''))
     local window = vim.fn.bufwinid(bufnr)
     local line = window == -1 and 1 or vim.api.nvim_win_get_cursor(window)[1]
     local kernel = kernel_at(answer, line)

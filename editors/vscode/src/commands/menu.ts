@@ -12,6 +12,9 @@ export async function menu(app: App): Promise<void> {
   const runs = app.session.server !== undefined;
   const entries: (Entry | false)[] = [
     runs && { command: "warplens.selectGpu", label: "$(circuit-board) Select the target GPU…", description: app.gpu.id ?? "" },
+    runs && inKernelFile({ command: "warplens.launchPanel", label: "$(dashboard) Open the launch panel of the kernel at the cursor" }),
+    runs && { command: "warplens.revealKernel", label: "$(symbol-function) Go to a kernel of the open files…" },
+    runs && inKernelFile({ command: "warplens.fixes", label: "$(wand) Show the cheapest fixes in this file" }),
     runs && inKernelFile({ command: "warplens.setLaunch", label: "$(rocket) Set the launch of the kernel at the cursor…" }),
     runs && inKernelFile({ command: "warplens.nextLaunch", label: "$(arrow-swap) Show the next launch of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.pin", label: "$(pinned) Pin or unpin the time of the kernel at the cursor" }),

@@ -22,6 +22,12 @@ export async function compareGpus(app: App, given: Target = {}): Promise<void> {
   await app.pages.show(`GPUs for ${target.kernel}`, markdown);
 }
 
+export async function compareAllGpus(app: App, given: Target = {}): Promise<void> {
+  const target = await kernel(app, given);
+  const { markdown } = await app.session.execute<{ markdown: string }>("warplens.compareGpus", { ...target, all: true });
+  await app.pages.show(`All GPUs for ${target.kernel}`, markdown);
+}
+
 export async function report(app: App, given: Target = {}): Promise<void> {
   const uri = given.uri ?? requireEditor().document.uri.toString();
   const name = vscode.workspace.asRelativePath(vscode.Uri.parse(uri));

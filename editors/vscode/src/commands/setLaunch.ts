@@ -16,7 +16,12 @@ export interface Launch {
 }
 
 export async function setLaunch(app: App, given: Partial<Launch> = {}): Promise<void> {
-  const complete = given.uri !== undefined && given.kernel !== undefined && (given.block ?? given.grid ?? given.args);
+  const values = given.block ?? given.grid ?? given.args;
+  // A lens names the kernel: what it leaves open is typed where the time is seen.
+  if (given.uri !== undefined && given.kernel !== undefined && values === undefined) {
+    return app.launches.show({ uri: given.uri, kernel: given.kernel });
+  }
+  const complete = given.uri !== undefined && given.kernel !== undefined && values !== undefined;
   const launch = complete ? given : await askUser(app, given);
   if (launch === undefined) return;
   await app.session.execute("warplens.setLaunch", launch);

@@ -48,7 +48,7 @@ test("the walkthrough has three steps, each with what completes it", () => {
 });
 
 test("settings of the server are those of warplens.toml, and are sent", () => {
-  const own = ["server", "trace", "compiler", "compilerTimeout", "includesOutsideWorkspace", "heatMap"];
+  const own = ["server", "trace", "compiler", "compilerTimeout", "includesOutsideWorkspace", "detectGpu", "heatMap"];
   const keys = /const KEYS = \[([^\]]*)\]/.exec(source("settings.ts"))?.[1] ?? "";
   for (const name of Object.keys(settings)) {
     const [, key, inner] = name.split(".");

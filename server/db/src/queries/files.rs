@@ -3,20 +3,34 @@
 //! In: a document, its path, settings, what the user gives beside them. Out: [`FileAnalysis`]. What holds: it depends on these and
 //! on the files as they are, not on what was asked before.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use warplens_hir::ItemKind;
+use warplens_host::LaunchSite;
+use warplens_machine::Profile;
 use warplens_syntax::{DirectiveKind, Document, Language};
 
 use crate::parallel;
-use crate::program::kernels_of;
+use crate::program::{FileParts, Launched, kernels_of};
+use crate::queries::hosts::HostProgram;
 use crate::queries::variants::{FileQuestion, KernelQuestion};
 use crate::settings::Settings;
 use crate::suppress;
 use crate::surroundings::Surroundings;
-use crate::{Cancel, Engine, FileAnalysis, Overrides, PlacedKernel};
+use crate::{Cancel, Engine, FileAnalysis, LaunchAt, Overrides, PlacedKernel};
+
+/// A file with what it is linked with and who launches its kernels.
+struct TakenApart<'a> {
+    parts: FileParts,
+    launched: Vec<Launched>,
+    /// The settings, with what the build of its kernels defines.
+    settings: Cow<'a, Settings>,
+    /// The host program that builds them.
+    builder: Option<Arc<HostProgram>>,
+}
 
 impl Engine {
     /// Analyses every kernel of a parsed document; `None` when cancelled.
@@ -63,6 +77,94 @@ impl Engine {
         Some(file)
     }
 
+    /// A file taken apart, under the settings that its kernels are built with.
+    fn taken_apart<'a>(
+        &self,
+        asked: &FileQuestion<'a>,
+        profile: &Arc<Profile>,
+        neighbours: bool,
+    ) -> Option<TakenApart<'a>> {
+        let FileQuestion {
+            document,
+            path,
+            settings,
+            ..
+        } = *asked;
+        let (options, builder) = self
+            .build_options(document, path, settings, profile)
+            .map(|(options, host)| (Arc::new(options), host))
+            .unzip();
+        // What is defined for the kernels means nothing to the programs around them.
+        let around = settings;
+        let settings = match &options {
+            Some(options) => Cow::Owned(options.applied(settings)),
+            None => Cow::Borrowed(settings),
+        };
+        let (parts, launched) = self.linked_parts(
+            &FileQuestion {
+                settings: &settings,
+                ..*asked
+            },
+            around,
+            profile,
+            neighbours,
+            options.as_ref(),
+        )?;
+        Some(TakenApart {
+            parts,
+            launched,
+            settings,
+            builder,
+        })
+    }
+
+    /// The launch of a kernel of this file that is at a byte of it; `None` where there is none, or when cancelled.
+    pub fn launch_at(
+        &self,
+        document: &Document,
+        path: &Path,
+        settings: &Settings,
+        overrides: &Overrides,
+        byte: usize,
+        cancel: &Cancel,
+    ) -> Option<LaunchAt> {
+        let asked = FileQuestion {
+            document,
+            path,
+            settings,
+            overrides,
+            cancel,
+        };
+        let (profile, _) = self.target(settings, path);
+        let TakenApart {
+            parts, launched, ..
+        } = self.taken_apart(&asked, &profile, false)?;
+        let is_here = |site: &LaunchSite| site.range.contains(&byte) && !site.range.is_empty();
+        let mut own = parts.sites.iter().filter(|site| is_here(site));
+        let here = own.next();
+        kernels_of(&parts)
+            .zip(&launched)
+            .find_map(|((_, item, _), launched)| {
+                let ItemKind::Kernel(name) = &item.kind else {
+                    return None;
+                };
+                // A launch that is made twice is looked at once.
+                let mut sites = launched.sites.iter();
+                let same = |site: &LaunchSite| here.is_some_and(|here| here.same_launch(site));
+                let variant =
+                    sites.position(|(site, here)| *here && is_here(site) || same(site))?;
+                let range = match here {
+                    Some(here) => here.range.clone(),
+                    None => launched.sites[variant].0.range.clone(),
+                };
+                Some(LaunchAt {
+                    kernel: name.clone(),
+                    variant,
+                    range,
+                })
+            })
+    }
+
     pub(super) fn analyze_as(
         &self,
         asked: &FileQuestion<'_>,
@@ -70,28 +172,19 @@ impl Engine {
         neighbours: bool,
     ) -> Option<FileAnalysis> {
         let FileQuestion {
-            document,
             path,
             settings,
             cancel,
             ..
         } = *asked;
         let (profile, mut problems) = self.target(settings, path);
-        let (options, builder) = self
-            .build_options(document, path, settings, &profile)
-            .map(|(options, host)| (Arc::new(options), host))
-            .unzip();
-        // What is defined for the kernels means nothing to the programs around them.
-        let around = settings;
-        let built = options.as_ref().map(|options| options.applied(settings));
-        let settings = built.as_ref().unwrap_or(settings);
-        let (mut parts, launched) = self.linked_parts(
-            &FileQuestion { settings, ..*asked },
-            around,
-            &profile,
-            neighbours,
-            options.as_ref(),
-        )?;
+        let TakenApart {
+            mut parts,
+            launched,
+            settings,
+            builder,
+        } = self.taken_apart(asked, &profile, neighbours)?;
+        let settings = &*settings;
         let builder = builder.iter().flat_map(|host| &host.versions);
         parts.read_around.extend(builder.cloned());
         let ignored = parts

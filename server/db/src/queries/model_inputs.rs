@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use warplens_codegen::{CompiledKernel, Options};
+use warplens_facts::call_executions;
 use warplens_facts::facts::SourceFacts;
 use warplens_ir::{Kernel, Storage};
 use warplens_machine::Profile;
-use warplens_models::{ModelInput, Resources};
+use warplens_models::{ExecutedCall, ModelInput, Resources};
 use warplens_toolchain::KernelReport;
 
 use crate::compiler_reports;
@@ -101,6 +102,20 @@ fn static_shared_bytes(kernel: &Kernel) -> u64 {
     arrays.map(|var| var.ty.size()).sum()
 }
 
+/// The calls that a warp makes, as far as their number is known.
+fn calls(kernel: &Kernel, facts: &SourceFacts) -> Vec<ExecutedCall> {
+    let made = call_executions(kernel, facts).into_iter();
+    made.filter_map(|made| {
+        let site = kernel.calls.get(made.call)?.site;
+        Some(ExecutedCall {
+            call: made.call,
+            line: site.line,
+            times: made.of_a_warp,
+        })
+    })
+    .collect()
+}
+
 impl Contents {
     /// A kernel's facts, known by `facts_key`, joined with its compilation; and what the result is known by.
     pub(crate) fn model_input(
@@ -114,7 +129,12 @@ impl Contents {
         let make = || {
             let resources = compilation.resources(kernel, profile, facts.static_shared_bytes);
             let (facts, compiled) = (Arc::clone(facts), Arc::clone(&compilation.compiled));
-            ModelInput::new(facts, compiled, Arc::clone(profile), resources)
+            // What a compiler reported has the instructions of its calls.
+            let calls = match compilation.report {
+                Some(_) => Vec::new(),
+                None => calls(kernel, &facts),
+            };
+            ModelInput::new(facts, compiled, Arc::clone(profile), resources).with_calls(calls)
         };
         (self.inputs.get_or(key, make), key)
     }

@@ -12,14 +12,14 @@ const SLOWER: f64 = 1.0005;
 
 /// How results are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Number {
+pub enum Number {
     Bytes,
     Float,
     Double,
 }
 
 /// What is in an array, by how the kernel declares its parameter.
-fn number(fixture: &Fixture, text: &str, parameter: &str) -> Number {
+pub fn number(fixture: &Fixture, text: &str, parameter: &str) -> Number {
     let declared = text.split(['(', ',']).find(|part| {
         let name = part.split(')').next().unwrap_or(part).trim_end();
         name.contains('*') && name.ends_with(parameter)
@@ -40,15 +40,15 @@ fn number(fixture: &Fixture, text: &str, parameter: &str) -> Number {
 
 /// What a run leaves.
 #[derive(Debug, Default)]
-struct Left {
+pub struct Left {
     /// Parameter and bytes.
-    arrays: Vec<(String, Vec<u8>)>,
+    pub arrays: Vec<(String, Vec<u8>)>,
     /// Threads of a block met in memory with no barrier in between.
     races: bool,
 }
 
 /// What a kernel leaves in its arrays.
-fn results(fixture: &Fixture, text: &str, run: &Run, launch: &Run) -> Result<Left, String> {
+pub fn results(fixture: &Fixture, text: &str, run: &Run, launch: &Run) -> Result<Left, String> {
     let dialect = if fixture.path.extension().is_some_and(|kind| kind == "cl") {
         Dialect::OpenCl
     } else {
@@ -112,7 +112,7 @@ fn results(fixture: &Fixture, text: &str, run: &Run, launch: &Run) -> Result<Lef
     }
 }
 
-fn close(a: &[u8], b: &[u8], number: Number, tolerance: f64) -> bool {
+pub fn close(a: &[u8], b: &[u8], number: Number, tolerance: f64) -> bool {
     let near = |x: f64, y: f64| {
         (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(1.0) || x.to_bits() == y.to_bits()
     };

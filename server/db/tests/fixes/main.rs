@@ -2,11 +2,13 @@
 
 mod actions;
 mod arith;
+mod blocks;
 mod calls;
 mod fixed;
 mod launch;
 mod loops;
 mod memory;
 mod offered;
+mod promised;
 mod staging;
 mod sync;

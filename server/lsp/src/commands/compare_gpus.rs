@@ -1,4 +1,4 @@
-//! `warplens.compareGpus {uri, kernel}`
+//! `warplens.compareGpus {uri, kernel, all?}`
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tower_lsp_server::jsonrpc::Result;
 use warplens_db::wire::{EstimateDocument, KernelResult};
 use warplens_db::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
-use warplens_report::{compare, figure};
+use warplens_report::{compare, figure, gpus};
 
 use crate::documents::Analysed;
 use crate::render::page::is_shown;
@@ -20,15 +20,18 @@ use crate::session::Session;
 struct CompareGpusParams {
     uri: String,
     kernel: String,
+    #[serde(default)]
+    all: bool,
 }
 
-/// Returns the kernel on the target and the GPUs of `compare`, or on all where none are named, as Markdown.
+/// Returns the kernel on the target and the GPUs of `compare`, as Markdown; where none are named on the target and the largest of each
+/// of the vendor's four newest other architectures. `all`: on every GPU that has a profile.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let CompareGpusParams { uri, kernel } = super::params(super::COMPARE_GPUS, argument)?;
+    let CompareGpusParams { uri, kernel, all } = super::params(super::COMPARE_GPUS, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
     let shared = session.clone();
     let page = session
-        .run(move |cancel| page(shared.engine(), &analysed, &kernel, cancel))
+        .run(move |cancel| page(shared.engine(), &analysed, &kernel, all, cancel))
         .await?;
     Ok(json!({"markdown": page.map_err(invalid)?}))
 }
@@ -37,9 +40,12 @@ fn page(
     engine: &Engine,
     analysed: &Analysed,
     kernel: &str,
+    all: bool,
     cancel: &Cancel,
 ) -> std::result::Result<String, String> {
     let settings = &analysed.effective.settings;
+    let named = settings.model.as_deref().and_then(ModelId::named);
+    let model = named.unwrap_or(ModelId::Auto);
     let estimate = |overrides: &Overrides, gpus: &[String]| {
         engine.estimate(
             &analysed.document,
@@ -47,7 +53,7 @@ fn page(
             settings,
             overrides,
             gpus,
-            &[],
+            &[model],
             &[kernel.to_owned()],
         )
     };
@@ -77,8 +83,13 @@ fn page(
         ));
     }
     let mut gpus = settings.compare.clone();
-    if gpus.is_empty() {
+    if all {
         gpus = engine.profiles().ids().map(str::to_owned).collect();
+    } else if gpus.is_empty() {
+        gpus = gpus::beside(engine.profiles(), &target);
+        notes.push(
+            "`compare` in the settings names other GPUs; all are shown on request.".to_owned(),
+        );
     }
     if !gpus.contains(&target) {
         gpus.push(target.clone());
@@ -102,9 +113,8 @@ fn page(
             Err(why) => notes.push(format!("`{gpu}`: {why}")),
         }
     }
-    let model = settings.model.as_deref().unwrap_or(ModelId::Auto.name());
     let pages = instances
         .values()
-        .map(|results| compare::markdown(results, model, Some(&target), &notes));
+        .map(|results| compare::markdown(results, model.name(), Some(&target), &notes));
     Ok(pages.collect::<Vec<_>>().join("\n---\n\n"))
 }

@@ -2,10 +2,13 @@
 
 pub mod breakdown;
 pub mod compare_gpus;
+pub mod compare_kernels;
 mod document;
 pub mod estimate;
+pub mod fixes;
 pub mod graph;
 pub mod heat;
+pub mod kernels;
 pub mod lanes;
 pub mod next_launch;
 pub mod pin;
@@ -13,6 +16,8 @@ pub mod program;
 pub mod report;
 pub mod select_gpu;
 pub mod set_launch;
+pub mod target;
+pub mod try_launch;
 pub mod what_would_help;
 
 use serde::de::DeserializeOwned;
@@ -23,11 +28,16 @@ use crate::requests::invalid;
 
 pub const SELECT_GPU: &str = "warplens.selectGpu";
 pub const SET_LAUNCH: &str = "warplens.setLaunch";
+pub const TRY_LAUNCH: &str = "warplens.tryLaunch";
 pub const NEXT_LAUNCH: &str = "warplens.nextLaunch";
 pub const PIN: &str = "warplens.pin";
 pub const ESTIMATE: &str = "warplens.estimate";
 pub const BREAKDOWN: &str = "warplens.breakdown";
 pub const COMPARE_GPUS: &str = "warplens.compareGpus";
+pub const COMPARE_KERNELS: &str = "warplens.compareKernels";
+pub const KERNELS: &str = "warplens.kernels";
+pub const FIXES: &str = "warplens.fixes";
+pub const TARGET: &str = "warplens.target";
 pub const REPORT: &str = "warplens.report";
 pub const PROGRAM: &str = "warplens.program";
 pub const GRAPH: &str = "warplens.graph";
@@ -36,14 +46,19 @@ pub const LANES: &str = "warplens.lanes";
 pub const WHAT_WOULD_HELP: &str = "warplens.whatWouldHelp";
 
 /// All of them.
-pub const NAMES: [&str; 13] = [
+pub const NAMES: [&str; 18] = [
     SELECT_GPU,
     SET_LAUNCH,
+    TRY_LAUNCH,
     NEXT_LAUNCH,
     PIN,
     ESTIMATE,
     BREAKDOWN,
     COMPARE_GPUS,
+    COMPARE_KERNELS,
+    KERNELS,
+    FIXES,
+    TARGET,
     REPORT,
     PROGRAM,
     GRAPH,
@@ -58,7 +73,7 @@ pub fn title(command: &str) -> &'static str {
         COMPARE_GPUS => "warplens: comparing GPUs",
         REPORT => "warplens: making the report",
         PROGRAM => "warplens: accounting for the program",
-        WHAT_WOULD_HELP => "warplens: trying what would help",
+        WHAT_WOULD_HELP | FIXES => "warplens: trying what would help",
         BREAKDOWN => "warplens: running every model",
         _ => "warplens: predicting",
     }

@@ -27,7 +27,7 @@ struct SetLaunchParams {
 /// `256`, `[16, 16]` or `[8, 8, 4]`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Extents {
+pub enum Extents {
     One(u64),
     Several(Vec<u64>),
 }
@@ -56,7 +56,8 @@ pub fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     Ok(Value::Null)
 }
 
-fn extents(name: &str, given: Option<Extents>) -> Result<Option<[u64; 3]>> {
+/// One to three numbers from 1 on as three.
+pub fn extents(name: &str, given: Option<Extents>) -> Result<Option<[u64; 3]>> {
     let given = match given {
         None => return Ok(None),
         Some(Extents::One(x)) => vec![x],

@@ -62,7 +62,8 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     page.ok_or_else(|| invalid(format!("there is no kernel `{kernel}` in this file")))
 }
 
-fn action(analysed: &Analysed, fix: &PlacedFix, peer: &Peer) -> Value {
+/// An edit with its title, its rule and its predicted speedup.
+pub fn action(analysed: &Analysed, fix: &PlacedFix, peer: &Peer) -> Value {
     let rope = analysed.document.rope();
     let first = fix.edits.first().map(|(bytes, _)| bytes.clone());
     json!({

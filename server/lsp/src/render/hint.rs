@@ -9,11 +9,16 @@ use warplens_db::settings::Hints;
 use warplens_report::figure::counted;
 
 use crate::documents::Analysed;
+use crate::earlier;
+use crate::pinned::LinesByName;
 use crate::render::hover;
 use crate::render::line::{self, Cost, Instructions, Line, Unit};
 
-/// The longest predicted label: the user wants to see code. An instruction count from a compiler report may follow.
+/// The longest predicted label: the user wants to see code. What the line took when its kernel was pinned and an instruction count
+/// from a compiler report may follow.
 const LONGEST: usize = 40;
+/// A share of the time that changed by less since the kernel was pinned is not told.
+const CHANGED: f64 = 0.02;
 /// Below this an average of transactions is as good as its ideal.
 const NOTABLE: f64 = 1.02;
 
@@ -29,29 +34,34 @@ pub struct Hint {
 }
 
 /// The enabled hints in these lines of the analysed text, at most one per line; with tooltips unless the client resolves
-/// them later.
+/// them later. `pinned`: what lines took when their kernels were pinned.
 pub fn within(
     analysed: &Analysed,
     lines: &Range<u32>,
     wanted: &Hints,
+    pinned: &LinesByName,
     tooltips: bool,
 ) -> Vec<Hint> {
     let rope = analysed.document.rope();
     let mut hints = BTreeMap::new();
     let found = lines_with_findings(analysed);
-    for kernel in &analysed.file.kernels {
+    for (number, kernel) in earlier::numbered(&analysed.file) {
         // An editor requests only the lines it shows: skip the other kernels.
         let last = rope.byte_to_line(kernel.end.min(rope.len_bytes())) as u32;
         if last < lines.start || lines.end <= kernel.line {
             continue;
         }
+        let pinned = pinned.get(&kernel.analysis.facts.name);
+        let pinned = pinned.and_then(|pinned| pinned.get(number));
+        let before = pinned.map_or_else(BTreeMap::new, |pinned| pinned.before(kernel, rope));
         for (at, line) in line::of(kernel) {
             if !lines.contains(&at) {
                 continue;
             }
             // Several launches of one kernel share its lines: show the first one.
             if let Entry::Vacant(place) = hints.entry(at)
-                && let Some(label) = label(&line, wanted, found.contains(&at))
+                && let Some(label) =
+                    label(&line, wanted, found.contains(&at), before.get(&at).copied())
             {
                 place.insert(Hint {
                     line: at,
@@ -70,7 +80,7 @@ pub fn tooltip(analysed: &Analysed, at: u32) -> Option<String> {
     let found = lines_with_findings(analysed).contains(&at);
     let told = |kernel: &PlacedKernel| {
         let line = line::of(kernel).remove(&at)?;
-        label(&line, wanted, found).map(|_| hover::line(kernel, &line))
+        label(&line, wanted, found, None).map(|_| hover::line(kernel, &line))
     };
     analysed.file.kernels.iter().find_map(told)
 }
@@ -86,9 +96,11 @@ fn lines_with_findings(analysed: &Analysed) -> BTreeSet<u32> {
 }
 
 /// The label at the end of a line; `found`: the line has a finding. `None` for a line without one and with less than the
-/// share of the time that the settings ask for.
-fn label(line: &Line<'_>, wanted: &Hints, found: bool) -> Option<String> {
-    if !found && line.share * 100.0 < f64::from(wanted.minimum_share) {
+/// share of the time that the settings ask for, now and `before`: its share when the kernel was pinned.
+fn label(line: &Line<'_>, wanted: &Hints, found: bool, before: Option<f64>) -> Option<String> {
+    let was = before.filter(|was| wanted.share && (was - line.share).abs() >= CHANGED);
+    let share = line.share.max(was.unwrap_or_default());
+    if !found && share * 100.0 < f64::from(wanted.minimum_share) {
         return None;
     }
     let mut parts: Vec<(f64, String)> = Vec::new();
@@ -123,8 +135,9 @@ fn label(line: &Line<'_>, wanted: &Hints, found: bool) -> Option<String> {
     if wanted.divergence && split >= 0.01 {
         parts.push((1.0 + split, format!("{} of warps diverge", percent(split))));
     }
-    let share = wanted.share && line.share >= 0.01;
+    let share = wanted.share && (line.share >= 0.01 || was.is_some());
     let share = share.then(|| format!("{} of time", percent(line.share)));
+    let was = was.map(|was| format!(" (was {})", percent(was)));
     let length = |parts: &[(f64, String)]| {
         let texts = parts.iter().map(|(_, text)| text).chain(&share);
         texts
@@ -137,6 +150,7 @@ fn label(line: &Line<'_>, wanted: &Hints, found: bool) -> Option<String> {
         let mildest = (0..parts.len()).min_by(|a, b| parts[*a].0.total_cmp(&parts[*b].0))?;
         parts.remove(mildest);
     }
+    let share = share.map(|share| share + was.as_deref().unwrap_or_default());
     let made = line.instructions.as_ref().filter(|_| wanted.instructions);
     let texts: Vec<String> = parts
         .into_iter()
@@ -196,7 +210,7 @@ mod tests {
             share,
             instructions: None,
         };
-        let label = label(&line, &Hints::default(), false);
+        let label = label(&line, &Hints::default(), false, None);
         assert_eq!(label.as_deref(), expected);
         assert!(label.is_none_or(|label| label.chars().count() <= LONGEST));
     }
@@ -246,13 +260,16 @@ mod tests {
             instructions: None,
         };
         let text = "32 sectors, ideal 4";
-        assert_eq!(label(&line, &Hints::default(), true).as_deref(), Some(text));
-        assert_eq!(label(&line, &Hints::default(), false), None);
+        assert_eq!(
+            label(&line, &Hints::default(), true, None).as_deref(),
+            Some(text)
+        );
+        assert_eq!(label(&line, &Hints::default(), false, None), None);
         let all = Hints {
             minimum_share: 0,
             ..Hints::default()
         };
-        assert_eq!(label(&line, &all, false).as_deref(), Some(text));
+        assert_eq!(label(&line, &all, false, None).as_deref(), Some(text));
     }
 
     #[test]
@@ -270,7 +287,7 @@ mod tests {
                 share,
                 instructions: Some(instructions),
             };
-            label(&line, &Hints::default(), false)
+            label(&line, &Hints::default(), false, None)
         };
         let says = |text: &str| Some(text.to_owned());
         assert_eq!(label_of(&[], 0.01, true), None);
@@ -280,6 +297,23 @@ mod tests {
             label_of(&[&strided], 1.0, true),
             says("17.5 sectors, ideal 4.2 · 100 % of time · 14 instructions")
         );
+    }
+
+    #[test]
+    fn a_share_that_changed_visibly_since_a_pin_is_told() {
+        let label_of = |share: f64, before: f64| {
+            let line = Line {
+                share,
+                ..Line::default()
+            };
+            label(&line, &Hints::default(), false, Some(before))
+        };
+        let says = |text: &str| Some(text.to_owned());
+        assert_eq!(label_of(0.41, 0.52), says("41 % of time (was 52 %)"));
+        assert_eq!(label_of(0.41, 0.42), says("41 % of time"));
+        assert_eq!(label_of(0.001, 0.3), says("0 % of time (was 30 %)"));
+        assert_eq!(label_of(0.3, 0.0), says("30 % of time (was 0 %)"));
+        assert_eq!(label_of(0.001, 0.03), None);
     }
 
     #[test]
@@ -308,7 +342,7 @@ mod tests {
             instructions: false,
             ..Hints::default()
         };
-        let says = |wanted: Hints| label(&line, &wanted, false);
+        let says = |wanted: Hints| label(&line, &wanted, false, None);
         let off = || nothing.clone();
         assert_eq!(says(off()), None);
         for (wanted, text) in [

@@ -65,6 +65,23 @@ pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
     (!told.is_empty()).then(|| At::Line(start + indent..start + text.trim_end().len(), told))
 }
 
+/// True where a byte is inside of a kernel: no launch of the host is there.
+pub fn is_in_kernel(analysed: &Analysed, byte: usize) -> bool {
+    let mut kernels = analysed.file.kernels.iter();
+    kernels.any(|kernel| (kernel.start..kernel.end).contains(&byte))
+}
+
+/// A launch of the host: what was found there, then `launch`.
+pub fn launch(analysed: &Analysed, bytes: &Range<usize>, launch: &str) -> String {
+    let rope = analysed.document.rope();
+    let line = rope.byte_to_line(bytes.start.min(rope.len_bytes())) as u32;
+    let advice = advice(analysed, line);
+    if advice.is_empty() {
+        return launch.to_owned();
+    }
+    format!("{advice}\n---\n\n{launch}")
+}
+
 /// What was found on a line, in the order of gains: the message, which says what to do, as its own paragraph.
 fn advice(analysed: &Analysed, line: u32) -> String {
     let rope = analysed.document.rope();

@@ -60,6 +60,18 @@ pub fn assumptions(kernel: &PlacedKernel) -> Option<String> {
     all.iter().find(fits).or(all.last()).cloned()
 }
 
+/// ``set `n`…``, where the time depends on sizes that nothing gives: a click leads to where they are given.
+pub fn open_sizes(kernel: &PlacedKernel) -> Option<String> {
+    let stand_ins = kernel.analysis.stand_ins();
+    let (named, more) = stand_ins.split_at(stand_ins.len().min(MOST_NAMED));
+    let named: Vec<String> = named.iter().map(|(name, _)| format!("`{name}`")).collect();
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty()).then(|| format!("set {}{more}…", named.join(", ")))
+}
+
 /// The time, what bounds it, and the occupancy.
 fn costs(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) -> String {
     let analysis = &kernel.analysis;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ropey::Rope;
 use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams,
@@ -12,6 +11,7 @@ use tower_lsp_server::ls_types::{
 use warplens_db::{PlacedFinding, PlacedFix, Severity, first_word};
 
 use crate::convert;
+use crate::directive;
 use crate::documents::Analysed;
 use crate::long_work;
 use crate::peer::Peer;
@@ -241,23 +241,19 @@ fn stating(analysed: &Analysed, bytes: &Range<usize>, peer: &Peer) -> Vec<CodeAc
         if values.is_empty() {
             continue;
         }
+        let names = values.iter().map(|(name, _)| format!("`{name}`"));
         let title = format!(
-            "State {} of `{}` above it",
-            values
-                .iter()
-                .map(|(name, _)| format!("`{name}`"))
-                .collect::<Vec<_>>()
-                .join(", "),
-            kernel.analysis.facts.name
+            "Set {}… of `{}`: write `{}` above it",
+            names.collect::<Vec<_>>().join(", "),
+            kernel.analysis.facts.name,
+            directive::comment(&values)
         );
         if actions.iter().any(|known| known.title == title) {
             continue;
         }
-        let stated: Vec<String> = values
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        let edit = state(rope, line, &stated.join(" "));
+        let Some(edit) = directive::stating(rope, line, &values) else {
+            continue;
+        };
         actions.push(CodeAction {
             title,
             kind: Some(CodeActionKind::QUICKFIX),
@@ -266,33 +262,6 @@ fn stating(analysed: &Analysed, bytes: &Range<usize>, peer: &Peer) -> Vec<CodeAc
         });
     }
     actions
-}
-
-/// The edit: behind a directive with values above the kernel, or a line of its own.
-fn state(rope: &Rope, line: usize, values: &str) -> (Range<usize>, String) {
-    let text = rope.line(line).to_string();
-    if let Some(above) = line.checked_sub(1) {
-        let before = rope.line(above).to_string();
-        let said = before.trim();
-        let of_values = said.starts_with("// warplens:")
-            && said.contains('=')
-            && !said.contains("allow(")
-            && !said.contains("probability");
-        if of_values {
-            let end = rope.line_to_byte(above) + before.trim_end().len();
-            return (end..end, format!(" {values}"));
-        }
-    }
-    let indent: String = text
-        .chars()
-        .take_while(|c| matches!(c, ' ' | '\t'))
-        .collect();
-    let end_mark = if text.ends_with("\r\n") { "\r\n" } else { "\n" };
-    let start = rope.line_to_byte(line);
-    (
-        start..start,
-        format!("{indent}// warplens: {values}{end_mark}"),
-    )
 }
 
 /// The edit: a comment on a line of its own above, indented alike. `None` inside a macro's continued lines,

@@ -11,7 +11,7 @@ use crate::earlier;
 use crate::render;
 use crate::session::Session;
 
-/// One above each kernel; beside it one with what a compiler reported, one where something is assumed, one where something was not understood, one where it has
+/// One above each kernel; beside it one with what a compiler reported, one where something is assumed, one that leads to where sizes are given that the time depends on, one where something was not understood, one where it has
 /// several launches, and one that leads to what would help where there are findings. Their commands are those the client announced to have (`experimental.commands`); for other
 /// clients they are text alone.
 pub async fn handle(
@@ -65,6 +65,10 @@ pub async fn handle(
                     Some((render::lens::title(kernel, formulas, before), page)),
                     render::lens::registers(kernel).map(|title| (title, page)),
                     render::lens::assumptions(kernel).map(|title| (title, launch)),
+                    (!launch.is_empty())
+                        .then(|| render::lens::open_sizes(kernel))
+                        .flatten()
+                        .map(|title| (title, launch)),
                     render::lens::losses(kernel).map(|title| (title, losses)),
                     render::lens::launch(kernel).map(|title| (title, next)),
                     // A click alone leads on: without its command it says nothing.

@@ -33,6 +33,7 @@ pub async fn handle(
     let peer = session.peer().clone();
     let encoding = peer.encoding;
     let later = peer.resolves_tooltips;
+    let pinned = session.pinned_lines(uri.as_str());
     let origin = later.then(|| serde_json::to_value(Origin { uri }).unwrap_or_default());
     let range = params.range;
     let hints = session
@@ -47,7 +48,7 @@ pub async fn handle(
             } else {
                 0..u32::MAX
             };
-            render::hint::within(&newest.analysed, &lines, wanted, !later)
+            render::hint::within(&newest.analysed, &lines, wanted, &pinned, !later)
                 .into_iter()
                 .filter_map(|hint| {
                     let line = newest

@@ -11,6 +11,8 @@ mod faults;
 mod features;
 mod headers;
 mod junk;
+mod kernels;
+mod launches;
 mod lifecycle;
 mod ordering;
 mod progress;

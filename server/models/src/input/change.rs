@@ -112,6 +112,11 @@ pub enum Change {
         /// How often a warp executes it.
         times: f64,
     },
+    /// A call's body is in its place: nothing is executed beside it.
+    WithoutCall {
+        /// The call's number among the kernel's.
+        call: usize,
+    },
     /// The loads of an array share nothing in the caches.
     NoReuse {
         /// The array.
@@ -211,6 +216,7 @@ impl Change {
             } => reshape::split_sums(&mut input.flow, *head, lines, *waits, *sums),
             Change::Instead { before, after } => reshape::replace(nodes, before, after),
             Change::More { line, mix, times } => reshape::add(nodes, *line, mix, *times),
+            Change::WithoutCall { call } => input.take_call_away(*call),
             Change::NoReuse { array } => read_as(input, array, &|_| None),
             Change::OneBlockRead { array } => {
                 read_as(input, array, &|index| Some(index.in_first_block()));

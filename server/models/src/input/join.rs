@@ -8,6 +8,7 @@ use warplens_codegen::CompiledKernel;
 use warplens_facts::facts::{Access, Launch, SourceFacts, Space};
 use warplens_machine::{Occupancy, Profile, occupancy};
 
+use super::calls::ExecutedCall;
 use super::dynamic::{DynamicCounts, WarpInstructions};
 use super::executed::{self, ExecutedAccess, ExecutedFlow};
 
@@ -46,6 +47,8 @@ pub struct ModelInput {
     /// The accesses that the flow names by their number: the source's by their numbers in the facts, and behind them those
     /// that only the compiled kernel has.
     pub accesses: Vec<ExecutedAccess>,
+    /// The calls whose instructions are in the flow.
+    pub calls: Vec<ExecutedCall>,
     /// Instructions that the warps of the launch execute; `None` where the compiled kernel cannot be followed.
     pub instructions: Option<WarpInstructions>,
 }
@@ -75,6 +78,7 @@ impl ModelInput {
             resources,
             flow,
             accesses,
+            calls: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@
 //! [`ExecutedAccess`]), and the occupancy. Where the compiled kernel cannot be followed, the source's own flow takes its place.
 //! A what-if is a [`Change`]: it makes another input and leaves the one that it starts from as it is.
 
+mod calls;
 mod change;
 mod dynamic;
 mod executed;
@@ -14,6 +15,7 @@ mod reshape;
 mod sound;
 mod weigh;
 
+pub use calls::ExecutedCall;
 pub use change::Change;
 pub use dynamic::{DynamicCounts, WarpInstructions};
 pub use executed::{ExecutedAccess, ExecutedFlow, Object};

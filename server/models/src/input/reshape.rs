@@ -271,13 +271,13 @@ pub(super) fn replace(flow: &mut [Node], before: &Instructions, after: &Instruct
 pub(super) fn add(flow: &mut Vec<Node>, at: u32, each: &Mix, times: f64) {
     let mut left = times;
     each_stretch(flow, 1.0, &mut |mix, chain, line, visits| {
-        if line == at && visits > 0.0 && left > 0.0 {
+        if line == at && visits > 0.0 && left != 0.0 {
             mix.add(each, left / visits);
             *chain += each.total() * left / visits;
             left = 0.0;
         }
     });
-    if left > 0.0 {
+    if left != 0.0 {
         let mut mix = Mix::default();
         mix.add(each, left);
         flow.push(Node::Compute {

@@ -5,6 +5,7 @@ pub mod check;
 pub mod completions;
 pub mod config;
 pub mod diff;
+pub mod doctor;
 pub mod estimate;
 pub mod explain;
 pub mod gpus;

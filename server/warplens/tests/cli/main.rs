@@ -5,6 +5,7 @@ mod baseline;
 mod calibrate;
 mod command_line;
 mod diff;
+mod doctor;
 mod facts;
 mod packaged;
 mod program;

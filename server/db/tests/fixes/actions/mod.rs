@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warplens_db::settings::Settings;
-use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, PlacedFix};
+use warplens_db::{BlockChoices, Cancel, Engine, FileAnalysis, Overrides, PlacedFix, PlacedKernel};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -236,6 +236,21 @@ impl Opened {
                 &self.path,
                 settings,
                 &overrides,
+                &Cancel::default(),
+            )
+            .expect("not cancelled")
+    }
+
+    /// The blocks that the launch of a kernel could have.
+    pub fn block_choices(&self, kernel: &PlacedKernel) -> BlockChoices {
+        let (settings, overrides) = (&self.settings, Overrides::default());
+        self.engine
+            .block_choices(
+                &self.document,
+                &self.path,
+                settings,
+                &overrides,
+                kernel,
                 &Cancel::default(),
             )
             .expect("not cancelled")

@@ -285,6 +285,7 @@ pub fn input(code: &Code, profile: &Profile, occupancy: &Occupancy) -> ModelInpu
             serial: Vec::new(),
         },
         accesses: code.accesses.clone(),
+        calls: Vec::new(),
         instructions: None,
     }
 }

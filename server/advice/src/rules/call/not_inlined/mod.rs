@@ -3,11 +3,9 @@
 pub(crate) mod inline_call;
 
 use warplens_facts::facts::Certainty;
-use warplens_ir::{
-    Controls, ExprKind, Language, MachineCall, Part, StaysCall, Stmt, StmtKind, expressions, parts,
-};
-use warplens_machine::{Mix, Pipe};
-use warplens_models::Change;
+use warplens_facts::{CallExecutions, call_executions};
+use warplens_ir::{Language, MachineCall, StaysCall};
+use warplens_models::{Change, ExecutedCall};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::{self, number};
@@ -23,36 +21,21 @@ pub(crate) const RULE: Rule = Rule {
     actions: &[inline_call::fixes],
 };
 
-/// What nvcc 13 makes of any call for `sm_80`: the return address in two registers, there and back.
-const CALL: [(Pipe, f64); 2] = [(Pipe::Int, 2.0), (Pipe::Branch, 2.0)];
 /// A loop with fewer iterations per warp is not hot.
 const CALLS: f64 = 4.0;
-/// More calls of a kernel than this are not looked at: each walks the kernel.
-const MOST: usize = 32;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
-    let calls = &ctx.kernel.calls;
-    if calls.is_empty() {
-        return Vec::new();
-    }
-    let controls = Controls::of(ctx.kernel);
-    let of_call = |call| finding(ctx, &controls, call);
-    calls.iter().take(MOST).filter_map(of_call).collect()
+    let made = call_executions(ctx.kernel, ctx.facts).into_iter();
+    made.filter_map(|made| finding(ctx, made)).collect()
 }
 
-fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option<Finding> {
-    let made = executions(ctx, controls, call)?;
-    let launch = &ctx.facts.launch;
-    let warps = launch.warps_per_block(ctx.facts.warp_size) as f64 * launch.blocks() as f64;
-    let of_a_warp = made.times / warps.max(1.0);
+fn finding(ctx: &Context<'_>, made: CallExecutions) -> Option<Finding> {
+    let call = ctx.kernel.calls.get(made.call)?;
+    let of_a_warp = made.of_a_warp;
     if of_a_warp < CALLS {
         return None;
     }
-    let gain = ctx.slowdown(&[Change::More {
-        line: call.site.line,
-        mix: Mix::from(CALL),
-        times: of_a_warp,
-    }]);
+    let gain = ctx.trial(&[Change::WithoutCall { call: made.call }]);
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -68,7 +51,7 @@ fn finding(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option
     let calls = format!("{} calls per warp", number(of_a_warp));
     let each = format!(
         "{} instructions each beside the body",
-        number(Mix::from(CALL).total())
+        number(ExecutedCall::instructions().total())
     );
     let what = match call.why {
         StaysCall::NoInline if ctx.kernel.language == Language::OpenCl => {
@@ -129,62 +112,4 @@ fn in_memory(ctx: &Context<'_>, call: &MachineCall) -> Option<String> {
             names.join(", ")
         )),
     }
-}
-
-/// How often warps make a call.
-struct Made {
-    times: f64,
-    exact: bool,
-}
-
-/// Of a call in a loop; `None` where it is in none, is not made, or its number is not known.
-fn executions(ctx: &Context<'_>, controls: &Controls, call: &MachineCall) -> Option<Made> {
-    let site = call.site;
-    let calls = |statements: &[Stmt]| {
-        let mut found = false;
-        expressions(statements, &mut |expression| {
-            found |= expression.site == site
-                && matches!(expression.kind, ExprKind::Inline(..) | ExprKind::Apply(..));
-        });
-        found
-    };
-    let way = |control: Option<warplens_ir::Control>| {
-        let way = ctx.facts.ways.get(control?.0 as usize)?;
-        way.as_ref()
-    };
-    let mut in_loop = false;
-    // The innermost way that leads there: outer ones are met before.
-    let mut innermost: Option<Made> = None;
-    let mut look = |part: Part<'_>| {
-        let Part::Statement(statement) = part else {
-            return;
-        };
-        match &statement.kind {
-            // A function that calls itself is a loop at its call: as often as its body, the call.
-            StmtKind::Loop { body, .. }
-                if calls(body) || (call.why == StaysCall::Recursive && statement.site == site) =>
-            {
-                in_loop = true;
-                innermost = way(controls.of_loop(statement)).map(|way| Made {
-                    times: way.taken,
-                    exact: way.exact,
-                });
-            }
-            StmtKind::If(condition, then, otherwise) => {
-                let taken = calls(then);
-                if taken || calls(otherwise) {
-                    innermost = way(controls.of_condition(condition)).map(|way| Made {
-                        times: if taken { way.taken } else { way.other },
-                        exact: way.exact,
-                    });
-                }
-            }
-            _ => {}
-        }
-    };
-    parts(&ctx.kernel.body, &mut look);
-    for routine in &ctx.kernel.routines {
-        parts(&routine.body, &mut look);
-    }
-    innermost.filter(|made| in_loop && made.times.is_finite())
 }

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeKernel, fileOf, filtered, type KernelEntry } from "../../src/kernels";
+
+const at = { start: { line: 0, character: 0 }, end: { line: 0, character: 4 } };
+const entry = (kernel: string, more: Partial<KernelEntry> = {}): KernelEntry => ({
+  uri: "file:///code/my%20file.cu",
+  kernel,
+  range: at,
+  gpu: "a100-sxm4-40gb",
+  time_ms: 1.11,
+  time: "1.11 ms",
+  bottleneck: "memory bandwidth",
+  occupancy: 0.5,
+  why_impossible: null,
+  findings: 0,
+  best: null,
+  ...more,
+});
+
+test("a filter looks at names and files, word by word, and keeps the order", () => {
+  const all = [entry("transpose_naive"), entry("copy"), entry("transpose_tiled")];
+  const names = (filter: string) => filtered(all, filter).map(({ kernel }) => kernel);
+  assert.deepEqual(names(""), ["transpose_naive", "copy", "transpose_tiled"]);
+  assert.deepEqual(names("TRANS"), ["transpose_naive", "transpose_tiled"]);
+  assert.deepEqual(names("tiled my"), ["transpose_tiled"]);
+  assert.deepEqual(names("other.cu"), []);
+});
+
+test("a kernel is described by its time, what bounds it and what would help", () => {
+  assert.equal(describeKernel(entry("k")), "1.11 ms · memory bandwidth");
+  const best = { rule: "mem/strided", gain: 4.265 };
+  assert.equal(describeKernel(entry("k", { findings: 1, best })), "1.11 ms · memory bandwidth · 4.26x: mem/strided");
+  assert.equal(describeKernel(entry("k", { findings: 2, bottleneck: null, time: "needs `n`" })), "needs n · 2 findings");
+  assert.equal(describeKernel(entry("k", { why_impossible: "2048 threads" })), "cannot launch: 2048 threads");
+});
+
+test("files by their names", () => {
+  assert.equal(fileOf("file:///code/my%20file.cu"), "my file.cu");
+  assert.equal(fileOf("untitled:Untitled-1"), "untitled:Untitled-1");
+  assert.equal(fileOf("file:///%E0%A4%A"), "%E0%A4%A");
+});

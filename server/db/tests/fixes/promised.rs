@@ -1,0 +1,72 @@
+//! What a code action promises is what comes of it: the gain in its title is the ratio of the times that are shown before and after.
+
+use warplens_db::{FileAnalysis, PlacedFix, PlacedKernel};
+
+use crate::actions::fixtures;
+
+/// How far a promise and what comes of it may be apart.
+const APART: f64 = 0.02;
+
+/// The kernels that an edit touches, by name and the order in the file; those of the whole file where it touches none.
+fn touched<'a>(file: &'a FileAnalysis, fix: &PlacedFix) -> Vec<(usize, &'a PlacedKernel)> {
+    let inside = |kernel: &PlacedKernel| {
+        let ends = kernel.start..=kernel.end;
+        fix.edits
+            .iter()
+            .any(|(range, _)| ends.contains(&range.start))
+    };
+    let all = || file.kernels.iter().enumerate();
+    let touched: Vec<_> = all().filter(|(_, kernel)| inside(kernel)).collect();
+    if touched.is_empty() {
+        return all().collect();
+    }
+    touched
+}
+
+#[test]
+fn the_gain_in_a_title_is_that_of_the_times_before_and_after() {
+    let mut held = 0;
+    let mut broken = Vec::new();
+    for fixture in fixtures() {
+        let opened = fixture.open(&fixture.text);
+        let before = opened.analysis();
+        for fix in opened.fixes().iter().filter(|fix| fix.complete) {
+            let after = fixture.open(&opened.with(fix)).analysis();
+            let ratios = touched(&before, fix)
+                .into_iter()
+                .filter_map(|(at, kernel)| {
+                    let was = kernel.analysis.estimate().time_ms?;
+                    let is = after.kernels.get(at)?.analysis.estimate().time_ms?;
+                    (is > 0.0).then_some(was / is)
+                });
+            // The kernel that it is about is the one that it changes most.
+            let change = |ratio: &f64| ratio.ln().abs();
+            let Some(ratio) = ratios.max_by(|a, b| change(a).total_cmp(&change(b))) else {
+                continue;
+            };
+            if (fix.gain / ratio - 1.0).abs() <= APART {
+                held += 1;
+            } else {
+                let name = fixture.path.file_name().unwrap_or_default();
+                broken.push(format!(
+                    "{} ({}): {}: promised {:.3}x, comes to {ratio:.3}x",
+                    fix.rule,
+                    name.to_string_lossy(),
+                    fix.title,
+                    fix.gain
+                ));
+            }
+        }
+    }
+    broken.sort_unstable();
+    assert!(
+        broken.is_empty(),
+        "{} of {} promises are broken:\n{}",
+        broken.len(),
+        held + broken.len(),
+        broken.join("\n")
+    );
+    if std::env::var("FIXTURE").is_err() {
+        assert!(held > 100, "{held} promises were looked at");
+    }
+}
