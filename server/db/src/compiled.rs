@@ -45,13 +45,13 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
 }
 
 /// What clang leaves a lane of a HIP kernel that does not bound its blocks: they may have 1024 work-items (its
-/// `-gpu-max-threads-per-block`), and those of RDNA lie on both compute units of a work group processor.
+/// `-gpu-max-threads-per-block`).
 fn without_bounds(kernel: &Kernel, profile: &Profile) -> Option<u32> {
     if profile.vendor != Vendor::Amd || kernel.language == Language::OpenCl {
         return None;
     }
-    let of_pair = if profile.warp_size == 32 { 2 } else { 1 };
-    Some((profile.registers_per_sm * of_pair / LARGEST_BLOCK).max(1))
+    let registers = profile.registers_per_sm * profile.sms_per_block();
+    Some((registers / LARGEST_BLOCK).max(1))
 }
 
 /// The most warps that share [`WARPS_REGISTERS`] registers of an SM.

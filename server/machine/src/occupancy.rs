@@ -170,6 +170,17 @@ fn block_limit(p: &Profile, warps: u64) -> u32 {
 
 /// Blocks whose registers fit.
 fn register_limit(p: &Profile, warps: u64, registers: u32) -> u64 {
+    let whole = registers_hold(p, warps, registers);
+    if whole > 0 {
+        return whole;
+    }
+    // One that a single SM does not hold may lie on two.
+    let part = warps.div_ceil(u64::from(p.sms_per_block()));
+    registers_hold(p, part, registers).min(1)
+}
+
+/// Blocks of that many warps whose registers one SM holds.
+fn registers_hold(p: &Profile, warps: u64, registers: u32) -> u64 {
     let unit = u64::from(p.register_unit);
     let of_warp = u64::from(registers) * u64::from(p.warp_size);
     match p.register_scope {

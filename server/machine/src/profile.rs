@@ -289,6 +289,16 @@ impl Profile {
             .max(self.shared_per_block)
     }
 
+    /// SMs that the warps of one block lie on: both compute units of a work group processor of RDNA (RDNA 2 instruction set,
+    /// work group processor mode, which clang compiles for), else one.
+    pub fn sms_per_block(&self) -> u32 {
+        if self.vendor == Vendor::Amd && self.warp_size == 32 {
+            2
+        } else {
+            1
+        }
+    }
+
     /// DRAM bandwidth that kernels reach, in GB/s.
     pub fn achieved_dram_bandwidth_gb_s(&self) -> f64 {
         self.dram_bandwidth_gb_s * self.dram_efficiency
