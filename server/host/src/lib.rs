@@ -93,6 +93,10 @@ pub struct LaunchSite {
     pub dynamic_shared_bytes: Option<u64>,
     /// The program asks for more of it than every block is granted.
     pub asks_for_shared: bool,
+    /// Blocks of a cluster, where an attribute of the launch says them.
+    pub cluster: Option<[u64; 3]>,
+    /// The program allows clusters of more than eight blocks.
+    pub allows_large_clusters: bool,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
     /// Integers in arguments that are structures.
@@ -179,6 +183,8 @@ impl LaunchSite {
             global: None,
             dynamic_shared_bytes: None,
             asks_for_shared: false,
+            cluster: None,
+            allows_large_clusters: false,
             arguments: Vec::new(),
             members: Vec::new(),
             template_args: Vec::new(),
