@@ -176,6 +176,10 @@ pub struct Context<'a> {
     /// The program that launches asks for more dynamic shared memory than every block is granted; `None` where no program
     /// is seen to launch it.
     pub asks_for_shared: Option<bool>,
+    /// Blocks of a cluster, on each axis: what the launch asks for, else what the kernel's attribute says.
+    pub cluster: Option<[u64; 3]>,
+    /// The program that launches allows clusters of more than eight blocks; `None` where no program is seen to launch it.
+    pub allows_large_clusters: Option<bool>,
     /// Integer parameters that the program's launch divides by the block, rounding up, to get its grid.
     pub rounded_up: &'a [String],
     /// What the host does with the memory of the arguments, where the file that launches says so.

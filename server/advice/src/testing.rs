@@ -25,6 +25,8 @@ pub(crate) struct Kernel {
     /// One statement launches it with several blocks.
     pub block_varies: bool,
     pub asks_for_shared: Option<bool>,
+    pub cluster: Option<[u64; 3]>,
+    pub allows_large_clusters: Option<bool>,
     /// Parameters that the launch rounds up to whole blocks.
     pub rounded_up: Vec<String>,
     /// Predicted cycles.
@@ -75,6 +77,8 @@ impl Kernel {
             compiled: CompiledKernel::default(),
             block_varies: false,
             asks_for_shared: None,
+            cluster: None,
+            allows_large_clusters: None,
             rounded_up: Vec::new(),
             cycles: Some(1e6),
             trial: 1.0,
@@ -166,6 +170,8 @@ impl Kernel {
             enabled,
             block_varies: self.block_varies,
             asks_for_shared: self.asks_for_shared,
+            cluster: self.cluster,
+            allows_large_clusters: self.allows_large_clusters,
             rounded_up: &self.rounded_up,
             memory: &[],
             around: None,
@@ -190,6 +196,7 @@ fn nothing() -> warplens_ir::Kernel {
         min_blocks: None,
         max_registers: None,
         required_block: None,
+        cluster: None,
         template_args: Vec::new(),
         routines: Vec::new(),
         axes: [true, false, false],
@@ -228,6 +235,7 @@ pub(crate) fn access(line: u32) -> Access {
         combines: false,
         index: "blockIdx.x * 256 + threadIdx.x".to_owned(),
         index_expression: None,
+        in_array: None,
         pattern: Pattern::Coalesced,
         linear: None,
         linear_in_blocks: None,

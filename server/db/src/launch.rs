@@ -38,6 +38,10 @@ pub(crate) struct Given {
     pub(crate) block_varies: bool,
     /// The program that launches asks for more dynamic shared memory than every block is granted.
     pub(crate) asks_for_shared: Option<bool>,
+    /// Blocks of a cluster, where the launch says them.
+    pub(crate) cluster: Option<[u64; 3]>,
+    /// The program that launches allows clusters of more than eight blocks.
+    pub(crate) allows_large_clusters: Option<bool>,
     /// What the host does with the memory of the arguments.
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
@@ -64,6 +68,7 @@ impl Hash for Given {
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
         (self.block_varies, self.asks_for_shared).hash(state);
+        (self.cluster, self.allows_large_clusters).hash(state);
         (&self.array_bytes, &self.contents).hash(state);
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
@@ -226,6 +231,8 @@ impl Given {
             place,
             block_varies: false,
             asks_for_shared: None,
+            cluster: None,
+            allows_large_clusters: None,
             array_bytes: array_bytes(kernel, site.map(|(site, _)| &site.extents[..]), overrides),
             contents: site.map_or_else(Vec::new, |(site, _)| {
                 // Floating point decides no subscripts.

@@ -8,7 +8,7 @@ use warplens_machine::{
     Access as HardwareOp, Profile, atomic_passes, bank_period, constant_passes, global_request,
     global_unit_bytes_for, lines_looked_up, rows_request, shared_request,
 };
-use warplens_symbolic::{Arena, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
+use warplens_symbolic::{Arena, Closed, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Conditions, Cost, Figure};
 use crate::context::{BUDGET, Budget, Context, Executions, assumed};
@@ -200,6 +200,7 @@ impl Measure<'_> {
             linear,
             linear_in_blocks: self.linear(draft, context, true),
             parts,
+            in_array: self.in_array(draft, context),
             field: draft.field.clone(),
             transactions_per_request: None,
             ideal_transactions_per_request: None,
@@ -519,6 +520,16 @@ impl Measure<'_> {
             }
         }
         (format!("({}) bytes", self.arena.text(draft.address)), None)
+    }
+
+    /// The address as it can be evaluated later, of shared memory and of copies that one thread starts.
+    fn in_array(&self, draft: &AccessDraft, context: &Context) -> Option<Arc<Closed>> {
+        let bulk = matches!(draft.form, Form::Bulk(_)) && !assumed(self.arena, draft.address);
+        let shared = draft.space == Space::Shared && draft.shared.is_some();
+        let closed = (bulk || shared)
+            .then(|| Closed::of(self.arena, draft.address, &context.counters))
+            .flatten();
+        closed.map(Arc::new)
     }
 
     /// The address as a sum, of what goes through caches.

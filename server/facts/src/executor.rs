@@ -118,9 +118,8 @@ impl<'a> Executor<'a> {
         let domain = Domain::new(request.profile.warp_size, launch.block);
         let names = ["x", "y", "z"];
         let axes: [u8; 3] = [0, 1, 2];
-        let warp = u64::from(request.profile.warp_size.max(1));
-        let [x, y, _] = launch.block;
-        arena.set_uniform_axes([false, x % warp == 0, x.saturating_mul(y) % warp == 0]);
+        let warp = i64::from(request.profile.warp_size.max(1));
+        arena.set_warps(warp, launch.block.map(|extent| extent.min(1 << 20) as i64));
         // Blocks before threads: a sum is written in the order its symbols were made.
         let block = axes.map(|axis| {
             let extent = launch.grid[axis as usize].min(i64::MAX as u64) as i64;

@@ -10,7 +10,7 @@ use super::events::HostEventKind;
 use super::members::members;
 use super::nodes::name_of_function;
 use super::nodes::{parts, text};
-use super::opt_in::asks_for_shared;
+use super::opt_in::{allows_large_clusters, asks_for_shared};
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
 use super::{Blocks, LaunchSite, Member, Met};
@@ -21,6 +21,9 @@ use warplens_ir::Type;
 /// The class that holds the extents of a launch in OpenCL's C++ bindings.
 const ENQUEUE: &str = "EnqueueArgs";
 
+/// Attributes of a launch that are looked at.
+const MOST_ATTRIBUTES: usize = 8;
+
 /// What a launch is given, before the kernel is known.
 #[derive(Default)]
 struct Config {
@@ -28,11 +31,41 @@ struct Config {
     block: Option<[u64; 3]>,
     global: [Extent; 3],
     shared: Option<u64>,
+    cluster: Option<[u64; 3]>,
     arguments: Vec<Value>,
     types: Vec<Option<Type>>,
 }
 
 impl Host<'_> {
+    /// Blocks of a cluster, as the attributes of a launch say: `val.clusterDim` of one of them.
+    fn cluster(&self, attributes: &Value, number: &Value) -> Option<[u64; 3]> {
+        let Value::Address(place) = attributes else {
+            return None;
+        };
+        let number = usize::try_from(number.integer()?)
+            .ok()?
+            .min(MOST_ATTRIBUTES);
+        let first = match place.path.last() {
+            Some(Step::Index(Some(first))) => *first,
+            _ => 0,
+        };
+        let mut all = place.clone();
+        if matches!(all.path.last(), Some(Step::Index(_))) {
+            all.path.pop();
+        }
+        let whole = self.read(&all);
+        let field = |value: &Value, name: &str| value.at(&Step::Field(name.to_owned()));
+        let mut clusters = (first..first + number).filter_map(|at| {
+            let attribute = match &whole {
+                Value::Array(_) => whole.at(&Step::Index(Some(at))),
+                one => one.clone(),
+            };
+            let dimensions = field(&field(&attribute, "val"), "clusterDim").dimensions()?;
+            (dimensions != [1; 3]).then_some(dimensions)
+        });
+        clusters.next()
+    }
+
     /// `kernel<<<grid, block, shared, stream>>>(…)`.
     pub(super) fn launch(
         &mut self,
@@ -241,6 +274,10 @@ impl Host<'_> {
                         .iter()
                         .any(|text| asks_for_shared(text, &kernel.name)),
                     assumes_residency,
+                    cluster: config.cluster,
+                    allows_large_clusters: [&source.parsed.text, &self.parsed.text]
+                        .iter()
+                        .any(|text| allows_large_clusters(text)),
                     arguments: if beside {
                         Vec::new()
                     } else {
@@ -347,6 +384,7 @@ impl Host<'_> {
                     grid: field("gridDim").extents(),
                     block: field("blockDim").dimensions(),
                     shared: bytes(&field("dynamicSmemBytes")),
+                    cluster: self.cluster(&field("attrs"), &field("numAttrs")),
                     ..Config::default()
                 };
                 if name.ends_with('C') {
@@ -671,6 +709,7 @@ impl Host<'_> {
             block: local,
             global,
             shared,
+            cluster: None,
             arguments,
             types: Vec::new(),
         };

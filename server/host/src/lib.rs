@@ -96,6 +96,10 @@ pub struct LaunchSite {
     pub asks_for_shared: bool,
     /// Its size may come from a query of occupancy that was answered without the kernel's registers.
     pub assumes_residency: bool,
+    /// Blocks of a cluster, where an attribute of the launch says them.
+    pub cluster: Option<[u64; 3]>,
+    /// The program allows clusters of more than eight blocks.
+    pub allows_large_clusters: bool,
     /// Integer arguments by position.
     pub arguments: Vec<Option<i64>>,
     /// Integers in arguments that are structures.
@@ -183,6 +187,8 @@ impl LaunchSite {
             dynamic_shared_bytes: None,
             asks_for_shared: false,
             assumes_residency: false,
+            cluster: None,
+            allows_large_clusters: false,
             arguments: Vec::new(),
             members: Vec::new(),
             template_args: Vec::new(),

@@ -478,6 +478,9 @@ impl<'p> Host<'p> {
 
     /// The fields of a class with their default initialisers.
     fn initial_fields(&mut self, class: &str) -> Value {
+        if matches!(class, "cudaLaunchAttribute" | "hipLaunchAttribute") {
+            return launch_attribute(class);
+        }
         let Some(known) = self.index.classes.get(class).copied() else {
             return Value::Unknown;
         };
@@ -589,4 +592,11 @@ impl<'p> Host<'p> {
         }
         Value::Record(Rc::new(whole))
     }
+}
+/// An attribute of a launch before it is set: of its values the blocks of a cluster are followed.
+fn launch_attribute(class: &str) -> Value {
+    let cluster = ("clusterDim".to_owned(), Value::Dims([Extent::ONE; 3]));
+    let value = Value::record("", vec![cluster]);
+    let id = ("id".to_owned(), Value::Unknown);
+    Value::record(class, vec![id, ("val".to_owned(), value)])
 }

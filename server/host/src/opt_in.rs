@@ -22,6 +22,15 @@ pub(crate) fn asks_for_shared(text: &str, kernel: &str) -> bool {
     })
 }
 
+/// True where a text allows a kernel's clusters more blocks than every GPU has room for.
+pub(crate) fn allows_large_clusters(text: &str) -> bool {
+    let allows = [
+        "NonPortableClusterSizeAllowed",
+        "NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+    ];
+    allows.iter().any(|attribute| text.contains(attribute))
+}
+
 /// What is between the brackets that a text begins with.
 fn arguments(text: &str) -> Option<&str> {
     let inner = text.trim_start().strip_prefix('(')?;

@@ -292,6 +292,8 @@ pub struct Kernel {
     pub max_registers: Option<u64>,
     /// `reqd_work_group_size`.
     pub required_block: Option<[u64; 3]>,
+    /// `__cluster_dims__`: blocks of a cluster, on each axis.
+    pub cluster: Option<[u64; 3]>,
     /// Template parameters bound: name and value as text.
     pub template_args: Vec<(String, String)>,
     /// Device functions kept once for all their calls.

@@ -112,7 +112,7 @@ impl Kernel {
         (&self.name, self.name_site, self.language).hash(&mut hasher);
         (&self.vars, self.params, &self.body, &self.routines).hash(&mut hasher);
         (self.max_threads, self.min_blocks, self.max_registers).hash(&mut hasher);
-        (self.required_block, self.axes).hash(&mut hasher);
+        (self.required_block, self.cluster, self.axes).hash(&mut hasher);
         (&self.template_args, &self.assumed, &self.undefined).hash(&mut hasher);
         (&self.not_understood, &self.calls).hash(&mut hasher);
         for callee in self.places.callees() {

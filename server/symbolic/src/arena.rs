@@ -190,8 +190,8 @@ pub struct Arena {
     meta: Vec<Meta>,
     /// The size of each expression as a tree, without sharing.
     weights: Vec<u32>,
-    /// Thread coordinates that the lanes of a warp share.
-    uniform_axes: [bool; 3],
+    /// How the threads of a block are warps; without, nothing of a thread is the same for the lanes of its warp.
+    warps: Option<Warps>,
     ids: FxHashMap<Node, Id>,
     symbols: Vec<(String, SymbolKind)>,
     /// The bit of each symbol in [`Meta::symbols`]; opaque symbols of one kind share theirs.
@@ -205,6 +205,35 @@ pub struct Arena {
     /// Cache of [`Arena::replace`].
     substituted: FxHashMap<(Id, Symbol, Id), Id>,
 }
+
+/// How the threads of a block are warps.
+#[derive(Debug, Clone, Copy)]
+struct Warps {
+    lanes: i64,
+    block: [i64; 3],
+}
+
+impl Warps {
+    /// Threads from one to the next along an axis.
+    fn stride(self, axis: u8) -> i64 {
+        let before = self.block.iter().take(usize::from(axis));
+        before.fold(1i64, |product, extent| product.saturating_mul(*extent))
+    }
+
+    /// True where the lanes of a warp share that coordinate: a row of the block is whole warps.
+    fn share(self, axis: u8) -> bool {
+        axis > 0 && self.stride(axis) % self.lanes == 0
+    }
+
+    /// True where a warp is in one row of the block, or there is one row.
+    fn rows_are_whole(self) -> bool {
+        let [x, y, z] = self.block;
+        x % self.lanes == 0 || y <= 1 && z <= 1
+    }
+}
+
+/// Expressions looked at for one answer to whether lanes differ, at most.
+const MOST_LOOKED_AT: u32 = 256;
 
 /// An expression that was taken to fit its type, which other values of assumed symbols could change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,22 +338,125 @@ impl Arena {
         set.0 >> self.bits[symbol.0 as usize] & 1 == 1
     }
 
-    /// Says which thread coordinates are the same for all lanes of a warp: where a row of the block is whole warps.
-    pub fn set_uniform_axes(&mut self, axes: [bool; 3]) {
-        self.uniform_axes = axes;
+    /// Says how the threads of a block are warps: their lanes, and the extents of the block.
+    pub fn set_warps(&mut self, lanes: i64, block: [i64; 3]) {
+        self.warps = Some(Warps { lanes, block });
     }
 
     /// True where lanes of one warp may differ in it under this block's shape; [`Arena::varies_by_lane`] holds for any.
     pub fn varies_in_warp(&self, id: Id) -> bool {
-        self.symbols_of(id)
-            .any(|symbol| match self.symbol_kind(symbol) {
-                SymbolKind::Thread(axis) => !self
-                    .uniform_axes
-                    .get(usize::from(axis))
-                    .is_some_and(|is| *is),
-                SymbolKind::Opaque { uniform, .. } => !uniform,
-                _ => false,
-            })
+        let mut left = MOST_LOOKED_AT;
+        self.varies(id, &mut left)
+    }
+
+    fn varies(&self, id: Id, left: &mut u32) -> bool {
+        let varying = |symbol| match self.symbol_kind(symbol) {
+            SymbolKind::Thread(axis) => !self.warps.is_some_and(|warps| warps.share(axis)),
+            SymbolKind::Opaque { uniform, .. } => !uniform,
+            _ => false,
+        };
+        if !self.symbols_of(id).any(varying) {
+            return false;
+        }
+        if *left == 0 {
+            return true;
+        }
+        *left -= 1;
+        match self.node(id) {
+            Node::Const(_) => false,
+            Node::Symbol(_) => true,
+            Node::Sum(_, terms) => terms.iter().any(|(term, _)| self.varies(*term, left)),
+            Node::Product(factors) => factors.iter().any(|factor| self.varies(*factor, left)),
+            &Node::Binary(op, a, b) => {
+                !self.cuts_lanes_off(op, a, b, left)
+                    && (self.varies(a, left) || self.varies(b, left))
+            }
+            &Node::Select(condition, a, b) => [condition, a, b]
+                .into_iter()
+                .any(|one| self.varies(one, left)),
+            &Node::Table(inner, _) | &Node::Wrap(_, _, inner) => self.varies(inner, left),
+        }
+    }
+
+    /// True for the number of a warp: `threadIdx.x / 32`, `tid >> 5`, `tid & 96`.
+    fn cuts_lanes_off(&self, op: BinaryOp, a: Id, b: Id, left: &mut u32) -> bool {
+        let (Some(warps), Some(by)) = (self.warps, self.as_const(b)) else {
+            return false;
+        };
+        let cuts = match op {
+            BinaryOp::Div => by > 0 && by % warps.lanes == 0,
+            BinaryOp::Shr => (0..32).contains(&by) && (1i64 << by) % warps.lanes == 0,
+            BinaryOp::And => warps.lanes.count_ones() == 1 && by & (warps.lanes - 1) == 0,
+            _ => false,
+        };
+        cuts && self.range(a).lo >= 0 && self.counts_lanes(a, left)
+    }
+
+    /// A coordinate of the thread, and what it is multiplied by: `threadIdx.y * blockDim.x`.
+    fn coordinate(&self, id: Id) -> Option<(u8, i64)> {
+        let axis = |id: Id| match self.symbol_kind(self.as_symbol(id)?) {
+            SymbolKind::Thread(axis) => Some(axis),
+            _ => None,
+        };
+        let Node::Product(factors) = self.node(id) else {
+            return Some((axis(id)?, 1));
+        };
+        let mut found = None;
+        let mut times = 1i64;
+        for &factor in factors.iter() {
+            match axis(factor) {
+                Some(axis) if found.is_none() => found = Some(axis),
+                _ => times = times.checked_mul(self.value(factor)?)?,
+            }
+        }
+        Some((found?, times))
+    }
+
+    /// True for a value that is a multiple of a warp's lanes, one for all of them, and the lane.
+    fn counts_lanes(&self, id: Id, left: &mut u32) -> bool {
+        let Some(warps) = self.warps else {
+            return false;
+        };
+        match self.node(id) {
+            Node::Symbol(symbol) => {
+                self.symbol_kind(*symbol) == SymbolKind::Thread(0) && warps.rows_are_whole()
+            }
+            &Node::Binary(BinaryOp::Rem, inner, by) => {
+                let by = self.as_const(by);
+                by.is_some_and(|by| by > 0 && by % warps.lanes == 0)
+                    && self.range(inner).lo >= 0
+                    && self.counts_lanes(inner, left)
+            }
+            Node::Sum(constant, terms) => {
+                let mut rank = [false; 3];
+                let mut others = Vec::new();
+                for &(term, factor) in terms.iter() {
+                    match self.coordinate(term) {
+                        Some((axis, times))
+                            if times.checked_mul(factor) == Some(warps.stride(axis)) =>
+                        {
+                            rank[usize::from(axis)] = true;
+                        }
+                        _ => others.push((term, factor)),
+                    }
+                }
+                let [x, y, z] = warps.block;
+                let whole = rank[0] && (rank[1] || y <= 1) && (rank[2] || z <= 1);
+                let mut carried = whole || rank[0] && warps.rows_are_whole();
+                constant % warps.lanes == 0
+                    && x > 0
+                    && others.into_iter().all(|(term, factor)| {
+                        if factor % warps.lanes == 0 && !self.varies(term, left) {
+                            return true;
+                        }
+                        let carries = !carried && factor == 1 && self.counts_lanes(term, left);
+                        carried |= carries;
+                        carries
+                    })
+                    && carried
+            }
+            _ => false,
+        }
     }
 
     /// How many values a counter has, one that became opaque too; `None` for what is none.

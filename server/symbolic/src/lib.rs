@@ -8,6 +8,7 @@
 //! Nothing here knows GPUs: a warp is a number of lanes.
 
 mod arena;
+mod closed;
 mod domain;
 mod interval;
 mod points;
@@ -16,6 +17,7 @@ mod print;
 mod shift;
 
 pub use arena::{Arena, BinaryOp, Fit, Id, Node, Symbol, SymbolKind, SymbolSet};
+pub use closed::Closed;
 pub use domain::{Case, Domain, Guard, Outcome, Query, WARP_MAX};
 pub use interval::Interval;
 pub use polynomial::{Bound, Bounds, Indeterminate, Monomial, Name, Polynomial, Ratio};

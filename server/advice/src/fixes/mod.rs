@@ -7,6 +7,7 @@
 pub(crate) mod arithmetic;
 pub(crate) mod guarded;
 pub(crate) mod lanes;
+pub(crate) mod layout;
 pub(crate) mod polynomial;
 pub(crate) mod proof;
 pub(crate) mod source;

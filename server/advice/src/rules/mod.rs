@@ -26,6 +26,9 @@ pub(crate) mod atomic {
 pub(crate) mod call {
     pub(crate) mod not_inlined;
 }
+pub(crate) mod cluster {
+    pub(crate) mod size;
+}
 pub(crate) mod config {
     pub(crate) mod invalid;
     pub(crate) mod unused_suppression;
@@ -108,7 +111,11 @@ pub(crate) mod sync {
 pub(crate) mod tensor {
     pub(crate) mod fragment_shape;
     pub(crate) mod idle;
+    pub(crate) mod serialised;
     pub(crate) mod setmaxnreg;
+}
+pub(crate) mod tma {
+    pub(crate) mod alignment;
 }
 
 /// Every rule, sorted by id.
@@ -129,6 +136,7 @@ pub(crate) static RULES: &[Rule] = &[
     atomic::hot_address::RULE,
     atomic::in_loop::RULE,
     call::not_inlined::RULE,
+    cluster::size::RULE,
     config::invalid::RULE,
     config::unused_suppression::RULE,
     r#const::divergent_index::RULE,
@@ -182,5 +190,7 @@ pub(crate) static RULES: &[Rule] = &[
     sync::wide_fence::RULE,
     tensor::fragment_shape::RULE,
     tensor::idle::RULE,
+    tensor::serialised::RULE,
     tensor::setmaxnreg::RULE,
+    tma::alignment::RULE,
 ];

@@ -140,7 +140,10 @@ impl Engine {
                 settings,
                 overrides,
             );
-            given.asks_for_shared = (!site.range.is_empty()).then_some(site.asks_for_shared);
+            let seen = !site.range.is_empty();
+            given.asks_for_shared = seen.then_some(site.asks_for_shared);
+            given.allows_large_clusters = seen.then_some(site.allows_large_clusters);
+            given.cluster = site.cluster;
             given.block_varies = site.block_varies
                 || variants[..launches]
                     .iter()

@@ -477,6 +477,84 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+/// Products of matrices, attention and what runs around them, as `nvcc -arch=sm_80` of release 13 makes them: accesses, barriers
+/// and matrix instructions are as many, and the registers are near enough for the same number of resident blocks.
+#[test]
+fn kernels_of_today_are_what_nvcc_makes_of_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled");
+    let (mut kernels, mut wrong) = (0, Vec::new());
+    for file in ["hgemm.cu", "attention.cu", "inference.cu"] {
+        let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
+        for part in text.split("// registers ").skip(1) {
+            let (measured, rest) = part.split_once('\n').expect("a kernel");
+            let (registers, measured) = measured.split_once(' ').expect("instructions");
+            let registers: u32 = registers.parse().expect("a number");
+            let (_, rest) = rest.split_once("__global__ void ").expect("a kernel");
+            let name = &rest[..rest.find('(').expect("parameters")];
+            let compiled = compiled(&text, name);
+            let made: Vec<String> = CLASSES
+                .iter()
+                .filter(|(class, _)| !class.starts_with("FP"))
+                .map(|(class, of)| (class, count(&compiled, of)))
+                .filter(|(_, count)| *count > 0)
+                .map(|(class, count)| format!("{class} {count}"))
+                .collect();
+            let made = made.join(" ");
+            let off = compiled.registers.abs_diff(registers);
+            if made != measured || off > 5 && off * 4 > registers {
+                let found = compiled.registers;
+                wrong.push(format!(
+                    "{file} {name}: {found} {made}, nvcc {registers} {measured}"
+                ));
+            }
+            kernels += 1;
+        }
+    }
+    assert_eq!(kernels, 14);
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// What everybody measures of products with matrix units: one thread an element is slowest by far; rows that conflict cost what
+/// their passes cost; copies that run ahead of the products are no slower than loads that are waited for; exclusive or costs no
+/// more than padding.
+#[test]
+fn the_ladder_of_products_is_climbed_in_its_order() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled/hgemm.cu");
+    let text = std::fs::read_to_string(path).expect("our own fixture");
+    for gpu in ["a100-sxm4-40gb", "rtx-3090", "h100-sxm5"] {
+        let settings = Settings {
+            gpu: Some(gpu.to_owned()),
+            ..Settings::default()
+        };
+        let document = Document::new(&text, Language::Cuda);
+        let (overrides, never) = (Overrides::default(), Cancel::default());
+        let engine = Engine::new(Profiles::builtin());
+        let found = engine
+            .analyze(
+                &document,
+                Path::new("hgemm.cu"),
+                &settings,
+                &overrides,
+                &never,
+            )
+            .expect("not cancelled");
+        let cycles = |name: &str| {
+            let mut kernels = found.kernels.iter();
+            let kernel = kernels.find(|kernel| kernel.analysis.facts.name == name);
+            let cycles = kernel.and_then(|kernel| kernel.analysis.estimate().cycles);
+            cycles.unwrap_or_else(|| panic!("{gpu}: no prediction of {name}"))
+        };
+        assert!(cycles("hgemm_naive") > 5.0 * cycles("hgemm_wmma"), "{gpu}");
+        assert!(cycles("hgemm_mma") > 1.2 * cycles("hgemm_padded"), "{gpu}");
+        assert!(
+            cycles("hgemm_padded") > 1.1 * cycles("hgemm_async"),
+            "{gpu}"
+        );
+        assert!(cycles("hgemm_swizzled") <= cycles("hgemm_async"), "{gpu}");
+        assert!(cycles("hgemm_stages") < cycles("hgemm_padded"), "{gpu}");
+    }
+}
+
 /// Fragments and sums are registers, and so are arrays of them whose stage an iteration changes and changes back.
 #[test]
 fn tiles_of_matrices_take_the_registers_that_nvcc_gives_them() {

@@ -16,7 +16,7 @@ use warplens_db::{Engine, LaunchValues, Overrides};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));
+pub(crate) static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin()));
 
 /// How the 16-byte piece of a row is placed.
 #[derive(Debug, Clone, Copy, PartialEq)]

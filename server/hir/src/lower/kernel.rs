@@ -315,6 +315,8 @@ impl Lowering<'_> {
         let head = item.range.start..body_node.start_byte();
         let [max_threads, min_blocks] = self.attribute("launch_bounds", &head, source);
         let [max_registers] = self.attribute("maxnreg", &head, source);
+        let cluster: [Option<u64>; 3] = self.attribute("cluster_dims", &head, source);
+        let cluster = cluster[0].map(|x| [x, cluster[1].unwrap_or(1), cluster[2].unwrap_or(1)]);
         for problem in &source.parsed.problems {
             if item.source.contains(&problem.range.start) {
                 let (line, _) = source.parsed.position(problem.range.start);
@@ -346,6 +348,7 @@ impl Lowering<'_> {
             min_blocks,
             max_registers,
             required_block,
+            cluster,
             template_args: self.template_args,
             routines: self.routines,
             axes: self.axes,

@@ -20,6 +20,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         combines: false,
         index: "threadIdx.x".to_owned(),
         index_expression: None,
+        in_array: None,
         pattern: Pattern::Strided,
         linear: None,
         linear_in_blocks: None,

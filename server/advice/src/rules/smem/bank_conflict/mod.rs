@@ -2,8 +2,9 @@
 
 pub(crate) mod pad_shared;
 pub(crate) mod swizzle_shared;
+pub(crate) mod tile;
 
-use warplens_facts::facts::{Access, Op, Pattern, Space};
+use warplens_facts::facts::{Access, Form, Op, Pattern, Space};
 use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
@@ -18,7 +19,7 @@ pub(crate) const RULE: Rule = Rule {
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Cost, check),
-    actions: &[pad_shared::fixes, swizzle_shared::fixes],
+    actions: &[pad_shared::fixes, swizzle_shared::fixes, tile::fixes],
 };
 
 /// Averages over the launch closer to 1 than this are a stray warp, not a pattern.
@@ -35,6 +36,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .enumerate()
         .filter(|(_, access)| access.space == Space::Shared && access.requests != Some(0.0))
         // Atomics on one word wait for it, not for its bank: atomic/hot-address.
+        // A copy that one thread starts moves whole rows: where it begins beside one, that is tma/alignment's.
+        .filter(|(_, access)| !matches!(access.form, Form::Bulk(_)))
         .filter(|(_, access)| access.op != Op::Atomic || access.pattern != Pattern::Broadcast)
         .filter_map(|(index, access)| {
             let degree = access

@@ -293,7 +293,7 @@ pub(crate) fn simple(node: Node) -> bool {
 }
 
 /// `32` and 1 make `33`, `TILE` makes `TILE + 1`, `TILE + 1` makes `TILE + 2`, `1 << b` makes `(1 << b) + 1`.
-fn padded(code: Semantics, size: Node, padding: u64) -> Option<String> {
+pub(crate) fn padded(code: Semantics, size: Node, padding: u64) -> Option<String> {
     let written = code.text(size);
     if let Some(sum) = literal(written, padding) {
         return Some(sum);
