@@ -6,6 +6,8 @@ mod calibrate;
 mod command_line;
 mod diff;
 mod facts;
+#[cfg(debug_assertions)]
+mod lost;
 mod packaged;
 mod program;
 mod report;
