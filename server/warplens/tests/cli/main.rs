@@ -6,6 +6,7 @@ mod calibrate;
 mod command_line;
 mod diff;
 mod facts;
+mod hostile;
 #[cfg(debug_assertions)]
 mod lost;
 mod packaged;
