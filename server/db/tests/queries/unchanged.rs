@@ -274,7 +274,7 @@ fn a_header_that_misses_another_serves_the_next_keystroke_until_that_is_there() 
     let first = session.analysis();
     assert_eq!(loads(&first), Some(4.0));
     let read = session.engine.project().header_readings().0;
-    for letter in ["c[threadIdx.x] = 0; c", "c[threadIdx.y] = 0; c"] {
+    for letter in ["c[threadIdx.x] = 0; c", "c[threadIdx.x + 1] = 0; c"] {
         session.replace("{ c", &format!("{{ {letter}"));
         session.analysis();
     }
