@@ -22,6 +22,7 @@ export class StatusItem implements vscode.Disposable {
       session.onDidChange(update),
       gpu.onDidChange(update),
       vscode.window.onDidChangeVisibleTextEditors(update),
+      vscode.languages.onDidChangeDiagnostics(update),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("warplens")) update();
       }),
@@ -36,12 +37,14 @@ export class StatusItem implements vscode.Disposable {
   private update(): void {
     const phase = this.session.phase;
     const gpu = this.gpu.id;
+    const lost = lostKernels();
     switch (phase.kind) {
       case "starting":
         this.item.text = "$(loading~spin) warplens";
         break;
       case "running":
         this.item.text = `$(${this.session.recording === undefined ? "circuit-board" : "record"}) ${gpu ?? "warplens"}${this.gpu.isDefault ? " (default)" : ""}`;
+        if (lost > 0) this.item.text += ` $(warning) ${lost} ${lost === 1 ? "kernel" : "kernels"} lost`;
         break;
       case "failed":
         this.item.text = "$(error) warplens";
@@ -49,11 +52,22 @@ export class StatusItem implements vscode.Disposable {
     }
     this.item.backgroundColor =
       phase.kind === "failed" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
-    this.item.tooltip = tooltip(phase, gpu, this.gpu.isDefault, this.gpu.missingHeaders, this.session.recording);
+    this.item.tooltip = tooltip(phase, gpu, this.gpu.isDefault, this.gpu.missingHeaders, lost, this.session.recording);
     // An error stays in sight whatever is edited.
     if (phase.kind === "failed" || kernelFileInSight()) this.item.show();
     else this.item.hide();
   }
+}
+
+/** Kernels of the files in sight whose analysis failed inside warplens. */
+function lostKernels(): number {
+  const files = new Set(vscode.window.visibleTextEditors.map((editor) => editor.document.uri.toString()));
+  const found = [...files].flatMap((uri) => vscode.languages.getDiagnostics(vscode.Uri.parse(uri)));
+  return found.filter((one) => one.source === "warplens" && rule(one) === "internal/lost-kernel").length;
+}
+
+function rule(found: vscode.Diagnostic): string | number | undefined {
+  return typeof found.code === "object" ? found.code.value : found.code;
 }
 
 function tooltip(
@@ -61,6 +75,7 @@ function tooltip(
   gpu: string | undefined,
   isDefault: boolean,
   missing: readonly string[],
+  lost: number,
   recording: string | undefined,
 ): vscode.MarkdownString {
   const text = new vscode.MarkdownString("", true);
@@ -73,6 +88,7 @@ function tooltip(
       break;
     case "running":
       if (gpu !== undefined) line(`Costs are predicted for ${gpu}${isDefault ? ", the default: nothing names a GPU" : ""}.`);
+      if (lost > 0) line("The analysis of a kernel failed inside warplens. Its diagnostic says how to report it.");
       if (missing.length > 0) {
         const more = missing.length > 10 ? ` and ${missing.length - 10} more` : "";
         line(`Headers not found: ${missing.slice(0, 10).join(", ")}${more}. Name their folders in warplens.includePaths.`);

@@ -121,6 +121,9 @@ pub use warplens_machine::DEFAULT_GPU;
 /// Stack of a thread that analyses anybody's source, in bytes: real code nests deeply, and a stack is only reserved, not used.
 pub const STACK: usize = 64 << 20;
 
+/// The rule under which a kernel is reported whose analysis failed inside warplens.
+pub const LOST_KERNEL: &str = "internal/lost-kernel";
+
 /// Values given from outside the file for this session or this command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {

@@ -74,6 +74,19 @@ impl Headers {
     }
 }
 
+/// A header that is not there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Absent {
+    /// As the line has it, without quotes.
+    pub(crate) spelled: String,
+    /// Whether that was in angle brackets.
+    pub(crate) system: bool,
+    /// The file that includes it.
+    pub(crate) from: PathBuf,
+    /// Whether it lies outside of what may be read.
+    pub(crate) outside: bool,
+}
+
 /// A header as it reads under certain macros.
 pub(crate) struct Header {
     pub(crate) text: Arc<Expanded>,
@@ -88,6 +101,8 @@ pub(crate) struct Header {
     /// Every file it depends on, with the hash of its text.
     pub(crate) reads: Vec<(PathBuf, u64)>,
     pub(crate) missing: Vec<String>,
+    /// What it and all it includes looked for and did not find.
+    pub(crate) absent: Vec<Absent>,
     /// What it leaves out although it includes it, because that was being read when the header was: it may include the header.
     pub(crate) within: Vec<PathBuf>,
     /// Bytes of it and of all it includes.

@@ -14,8 +14,8 @@ use warplens_syntax::Document;
 use crate::clock;
 use crate::settings::{Settings, gpu_named};
 use crate::{
-    Cancel, Engine, FileAnalysis, Overrides, PlacedFinding, PlacedFix, PlacedKernel, PlacedReport,
-    Variants, WarpInstructions, wire,
+    Cancel, Engine, FileAnalysis, LOST_KERNEL, Overrides, PlacedFinding, PlacedFix, PlacedKernel,
+    PlacedReport, Variants, WarpInstructions, wire,
 };
 
 /// Letters of source that a loss quotes.
@@ -87,6 +87,7 @@ impl Engine {
             if diagnostics.is_empty() {
                 let wanted = |finding: &&PlacedFinding| {
                     kernels.is_empty()
+                        || lost_one(finding).is_some_and(|name| kernels.contains(name))
                         || analysis.kernels.iter().any(|placed| {
                             kernels.contains(&placed.analysis.facts.name)
                                 && (placed.start..placed.end).contains(&finding.range.start)
@@ -100,7 +101,10 @@ impl Engine {
                     .collect();
             }
         }
-        if results.is_empty() && !kernels.is_empty() {
+        let lost = diagnostics
+            .iter()
+            .any(|finding| finding.rule == LOST_KERNEL);
+        if results.is_empty() && !kernels.is_empty() && !lost {
             return Err(format!(
                 "no kernel named `{}` in {file}",
                 kernels.join("`, `")
@@ -139,6 +143,12 @@ impl Engine {
             .collect();
         (diagnostics, stats, Some(analysis))
     }
+}
+
+/// The kernel whose analysis failed, where the finding says that.
+fn lost_one(finding: &PlacedFinding) -> Option<&String> {
+    let lost = finding.rule == LOST_KERNEL;
+    finding.kernel.as_ref().filter(|_| lost)
 }
 
 /// Contents must be of an array parameter of some kernel that is looked at, in whole elements.

@@ -129,7 +129,7 @@ impl Row {
             .as_array()
             .into_iter()
             .flatten()
-            .filter(|finding| finding["rule"] == "internal/error")
+            .filter(|finding| finding["rule"] == "internal/lost-kernel")
             .map(|finding| finding["file"].as_str().unwrap_or("?").to_owned())
             .collect();
         let words = answer.complaints.lines();

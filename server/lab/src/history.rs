@@ -7,8 +7,8 @@
 
 mod editors;
 mod printed;
-mod session;
-mod typing;
+pub(crate) mod session;
+pub(crate) mod typing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

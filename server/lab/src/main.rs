@@ -13,9 +13,11 @@ mod count;
 mod counters;
 mod history;
 mod judge;
+mod keystrokes;
 mod labels;
 mod machine_code;
 mod measure;
+mod memory;
 mod outputs;
 mod programs;
 mod recipes;
@@ -40,8 +42,10 @@ enum Task {
     Corpus(corpus::Corpus),
     History(history::History),
     Judge(judge::Judge),
+    Keystrokes(keystrokes::Keystrokes),
     Labels(labels::Labels),
     Measure(measure::Measure),
+    Memory(memory::Memory),
     Outputs(outputs::Outputs),
     Programs(programs::Programs),
     Counters(counters::Counters),
@@ -60,8 +64,10 @@ fn main() -> ExitCode {
         Task::Corpus(corpus) => corpus.run(),
         Task::History(history) => history.run(),
         Task::Judge(judge) => judge.run(),
+        Task::Keystrokes(keystrokes) => keystrokes.run(),
         Task::Labels(labels) => labels.run(),
         Task::Measure(measure) => measure.run(),
+        Task::Memory(memory) => memory.run(),
         Task::Outputs(outputs) => outputs.run(),
         Task::Programs(programs) => programs.run(),
         Task::Counters(counters) => counters.run(),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use warplens_db::wire::{Diagnostic, DiffDocument, KernelChange, ProgramStanding, Standing};
 
+use crate::escape::escape_markdown;
 use crate::figure::{bytes, counted, grouped, number, percent, predicted, words};
 use crate::style::{Paint, Style, printable};
 use crate::table::{Align, Cell, Table};
@@ -57,7 +58,7 @@ pub fn markdown(document: &DiffDocument) -> String {
         let _ = writeln!(out, "{}", programs.markdown());
     }
     for line in justified(document) {
-        let _ = writeln!(out, "- {line}");
+        let _ = writeln!(out, "- {}", escape_markdown(&line));
     }
     for (title, findings) in [
         ("New findings", &document.diagnostics.added),
@@ -72,7 +73,7 @@ pub fn markdown(document: &DiffDocument) -> String {
             findings.len()
         );
         for finding in findings.iter().take(LISTED) {
-            let _ = writeln!(out, "- {}", escaped(&described(finding)));
+            let _ = writeln!(out, "- {}", escape_markdown(&described(finding)));
         }
         if findings.len() > LISTED {
             let _ = writeln!(out, "- and {} more", findings.len() - LISTED);
@@ -129,11 +130,6 @@ fn programs(document: &DiffDocument) -> Table {
         table.row(cells.map(|text| Cell::from(printable(&text))));
     }
     table
-}
-
-/// What a page of GitHub or GitLab would take for mark-up.
-fn escaped(text: &str) -> String {
-    text.replace('<', "&lt;")
 }
 
 fn described(finding: &Diagnostic) -> String {

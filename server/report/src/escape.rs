@@ -1,6 +1,6 @@
-//! Text of a user put into markup: what goes in is shown as it is, in HTML and in SVG.
+//! Text of a user put into markup: what goes in is shown as it is, in HTML, in SVG and in Markdown.
 
-use crate::style::printable_lines;
+use crate::style::{printable, printable_lines};
 
 /// Text as text: nothing in it is markup, in an element or in a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
@@ -16,4 +16,26 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+/// Text of one line in Markdown as GitHub and GitLab read it: no element, no link, no other line.
+pub(crate) fn escape_markdown(text: &str) -> String {
+    printable(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace("](", "]\\(")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_name_is_markdown() {
+        let text = escape_markdown("a\n# b](http://c) <img src=x> &lt; \u{1b}[31m\u{202e}.cu");
+        assert_eq!(
+            text,
+            "a\u{fffd}# b]\\(http://c) &lt;img src=x> &amp;lt; \u{fffd}[31m\u{fffd}.cu"
+        );
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::escape::escape;
-use crate::style::{Paint, Style, truncate};
+use crate::escape::{escape, escape_markdown};
+use crate::style::{Paint, Style, printable, truncate};
 
 /// Which side a column's text keeps to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +42,12 @@ impl Cell {
     }
 
     fn markdown(&self) -> String {
-        let text = self.text.replace('|', "\\|").replace('\n', " ");
+        let text = self.text.replace('\n', " ");
         if self.code && !text.is_empty() {
-            format!("`{}`", text.replace('`', "'"))
+            // Between backquotes nothing else has a meaning.
+            format!("`{}`", printable(&text).replace('`', "'")).replace('|', "\\|")
         } else {
-            text
+            escape_markdown(&text).replace('|', "\\|")
         }
     }
 
@@ -181,7 +182,7 @@ impl Table {
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
-        let escape = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+        let escape = |text: &str| escape_markdown(&text.replace('\n', " ")).replace('|', "\\|");
         let titles: Vec<String> = self
             .columns
             .iter()

@@ -74,7 +74,11 @@ pub fn run(
             reason: error.to_string(),
         },
     })?;
-    let success = Group(child).wait(&paths, limits)?;
+    let group = Group {
+        watch: Watch::over(&child, folder),
+        child,
+    };
+    let success = group.wait(&paths, limits)?;
     let [output, errors] = paths.map(|path| read(&path));
     Ok(Outcome {
         success,
@@ -84,12 +88,15 @@ pub fn run(
 }
 
 /// A program and its children. Dropping it ends them all and leaves no zombie.
-struct Group(Child);
+struct Group {
+    child: Child,
+    watch: Option<Watch>,
+}
 
 impl Group {
     fn wait(mut self, written: &[std::path::PathBuf], limits: &Limits) -> Result<bool, Failure> {
         loop {
-            match self.0.try_wait() {
+            match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status.success()),
                 Ok(None) => {}
                 Err(error) => return Err(Failure::Failed(error.to_string())),
@@ -113,12 +120,56 @@ impl Drop for Group {
     fn drop(&mut self) {
         // After success too: a compiler must leave no child running.
         #[cfg(unix)]
-        if let Some(group) = i32::try_from(self.0.id())
+        if let Some(group) = i32::try_from(self.child.id())
             .ok()
             .and_then(rustix::process::Pid::from_raw)
         {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
+        let _ = self.child.kill();
+        // Before the number of the group is free for another.
+        drop(self.watch.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends a program, its children and its folder where this process is killed and drops nothing: a shell that waits for the end of a
+/// pipe, which the system closes however this process ends.
+struct Watch(Child);
+
+/// What it runs: the number of the group and the folder are its arguments.
+#[cfg(unix)]
+const WATCH: &str = r#"read -r _; kill -s KILL -- "-$1"; rm -rf -- "$2""#;
+
+impl Watch {
+    #[cfg(unix)]
+    fn over(program: &Child, folder: &Path) -> Option<Watch> {
+        use std::os::unix::process::CommandExt as _;
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", WATCH, "warplens-watch"])
+            .arg(program.id().to_string())
+            .arg(folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // What a terminal sends to this process's group is not for it.
+            .process_group(0);
+        // Where there is no shell the program still ends with a process that ends by itself.
+        shell.spawn().ok().map(Watch)
+    }
+
+    /// A job of the system would do it; programs end with a process that ends by itself.
+    #[cfg(not(unix))]
+    fn over(_: &Child, _: &Path) -> Option<Watch> {
+        None
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Killed first: at the end of its pipe it would act.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -9,7 +9,9 @@ use anyhow::{anyhow, bail};
 use rayon::prelude::*;
 use warplens_db::settings::Settings;
 use warplens_db::wire::{Diagnostic, Stats};
-use warplens_db::{DEFAULT_GPU, Document, Engine, FileAnalysis, Overrides, PlacedFix, Project};
+use warplens_db::{
+    DEFAULT_GPU, Document, Engine, FileAnalysis, LOST_KERNEL, Overrides, PlacedFix, Project,
+};
 use warplens_machine::Profiles;
 
 use crate::config::{self, Config};
@@ -280,9 +282,9 @@ fn one<T>(
         answer.unwrap_or_else(|_| (vec![lost(path)], lost_stats(), None));
     diagnostics.retain(|finding| {
         let kernel = finding.kernel.as_deref();
-        kernel.map_or(asked.launching.kernel.is_empty(), |name| {
-            asked.launching.wants(name)
-        })
+        // A file of which nothing is known may have any kernel.
+        let of_file = asked.launching.kernel.is_empty() || finding.rule == LOST_KERNEL;
+        kernel.map_or(of_file, |name| asked.launching.wants(name))
     });
     stats.files = 1;
     if !asked.losses {
@@ -319,6 +321,14 @@ impl<T> CheckRun<T> {
     /// What it was found out with.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// True where an analysis failed inside warplens: what is reported is not all that there is.
+    pub fn lost(&self) -> bool {
+        let of_files = self.outcomes.iter();
+        of_files
+            .flat_map(|outcome| &outcome.diagnostics)
+            .any(|finding| finding.rule == LOST_KERNEL)
     }
 
     /// Every finding of the files themselves.
@@ -371,15 +381,15 @@ impl<T> CheckRun<T> {
 
 fn lost(path: &Path) -> Diagnostic {
     Diagnostic {
-        rule: "internal/error".to_owned(),
-        severity: "warning",
+        rule: LOST_KERNEL.to_owned(),
+        severity: "error",
         file: path.display().to_string(),
         line: 1,
         column: 1,
         end_line: 1,
         end_column: 2,
         message:
-            "an internal error stopped the analysis of this file; please report it with the file"
+            "warplens failed in this file, which was not analysed; please report it with the file"
                 .to_owned(),
         gain: 1.0,
         ..Diagnostic::default()

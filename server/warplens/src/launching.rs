@@ -1,7 +1,7 @@
 //! Launch and arguments as options: what `check` and `estimate` share, and what of it is refused.
 
 use clap::Args;
-use warplens_db::{FileAnalysis, KernelAnalysis, LaunchValues};
+use warplens_db::{FileAnalysis, KernelAnalysis, LOST_KERNEL, LaunchValues};
 use warplens_machine::Profile;
 
 use crate::{suggest, values};
@@ -89,6 +89,10 @@ impl Names {
     /// Those of the kernels of a file that are asked for; the others are known by name.
     pub fn of(analysis: &FileAnalysis, launching: &Launching) -> Names {
         let mut names = Names::default();
+        let lost = analysis.findings.iter();
+        let lost = lost.filter(|finding| finding.rule == LOST_KERNEL);
+        let lost = lost.filter_map(|finding| finding.kernel.clone());
+        names.kernels.extend(lost);
         for kernel in &analysis.kernels {
             let kernel: &KernelAnalysis = &kernel.analysis;
             names.kernels.push(kernel.facts.name.clone());

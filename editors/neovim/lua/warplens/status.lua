@@ -49,6 +49,12 @@ function M.text(bufnr, client)
   local findings = vim.tbl_filter(function(found)
     return found.source == 'warplens'
   end, vim.diagnostic.get(bufnr))
+  local lost = vim.tbl_filter(function(found)
+    return found.code == 'internal/lost-kernel'
+  end, findings)
+  if #lost > 0 then
+    table.insert(parts, #lost == 1 and '1 kernel lost' or ('%d kernels lost'):format(#lost))
+  end
   if #findings > 0 then
     table.insert(parts, #findings == 1 and '1 finding' or ('%d findings'):format(#findings))
   end

@@ -55,6 +55,9 @@ pub(crate) mod ilp {
 pub(crate) mod input {
     pub(crate) mod unreadable;
 }
+pub(crate) mod internal {
+    pub(crate) mod lost_kernel;
+}
 pub(crate) mod launch {
     pub(crate) mod impossible;
     pub(crate) mod missing_instruction;
@@ -151,6 +154,7 @@ pub(crate) static RULES: &[Rule] = &[
     host::sync_each::RULE,
     ilp::dependent_chain::RULE,
     input::unreadable::RULE,
+    internal::lost_kernel::RULE,
     launch::impossible::RULE,
     launch::missing_instruction::RULE,
     launch::not_warp_multiple::RULE,

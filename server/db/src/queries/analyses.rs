@@ -23,7 +23,7 @@ use crate::lowered::{Lowered, arrays, scalars};
 use crate::memo::hash;
 use crate::queries::facts::{FactsQuestion, figures};
 use crate::queries::findings::FindingsQuestion;
-#[cfg(test)]
+#[cfg(debug_assertions)]
 use crate::queries::kernels::failing;
 use crate::queries::model_inputs::Compilation;
 use crate::settings::Settings;
@@ -74,7 +74,7 @@ impl Engine {
             return Some((analysis, false));
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
-            #[cfg(test)]
+            #[cfg(debug_assertions)]
             failing::at(failing::Stage::Analysing, &kernel.name);
             self.analysed(question, options)
         }));

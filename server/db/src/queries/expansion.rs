@@ -119,6 +119,7 @@ impl Look<'_> {
                 includes: Vec::new(),
                 reads: Vec::new(),
                 missing: Vec::new(),
+                absent: Vec::new(),
                 within: Vec::new(),
                 bytes: 0,
                 peak: 0,

@@ -282,8 +282,9 @@ fn left_to_the_build(analysis: &FileAnalysis) -> usize {
         .count()
 }
 
-#[cfg(test)]
+#[cfg(all(test, debug_assertions))]
 mod tests {
+    use warplens_advice::Severity;
     use warplens_machine::Profiles;
 
     use super::*;
@@ -305,17 +306,24 @@ mod tests {
             let file = file.expect("not cancelled");
             let names = file.kernels.iter();
             let names: Vec<String> = names.map(|one| one.analysis.facts.name.clone()).collect();
-            (names, file.problems)
+            let lost = file.findings.into_iter();
+            let lost: Vec<_> = lost
+                .filter(|finding| finding.rule == "internal/lost-kernel")
+                .map(|finding| (&TWO[finding.range], finding.severity))
+                .collect();
+            (names, lost, file.problems)
         };
         let said = ["the analysis of `broken` failed; please report it with the kernel's source"];
         for stage in [Stage::Lowering, Stage::Analysing] {
-            let (names, problems) = kernels(Some(stage));
+            let (names, lost, problems) = kernels(Some(stage));
             assert_eq!(names, ["sound"], "{stage:?}");
+            assert_eq!(lost, [("broken", Severity::Error)], "{stage:?}");
             assert_eq!(problems, said, "{stage:?}");
             // What failed is not kept, and nothing else is lost.
             if stage == Stage::Analysing {
-                let (names, problems) = kernels(None);
+                let (names, lost, problems) = kernels(None);
                 assert_eq!(names, ["sound", "broken"]);
+                assert_eq!(lost, []);
                 assert_eq!(problems, [""; 0]);
             }
         }

@@ -17,7 +17,7 @@ use warplens_syntax::{Expanded, Kind, Language, words};
 use crate::look::Look;
 use crate::macros::known_absent;
 use crate::queries::branches::first_of_several;
-use crate::readings::Header;
+use crate::readings::{Absent, Header};
 use crate::settings::READS_OUTSIDE;
 
 /// Headers include headers this deep at most.
@@ -41,6 +41,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) includes: Vec<Arc<Expanded>>,
     pub(crate) reads: Vec<(PathBuf, u64)>,
     pub(crate) missing: Vec<String>,
+    /// What was looked for and is not there.
+    pub(crate) absent: Vec<Absent>,
     /// Included files that were left out because they were being read.
     pub(crate) within: Vec<PathBuf>,
     /// Bytes of headers read so far.
@@ -102,6 +104,7 @@ impl Reader<'_> {
             includes: Vec::new(),
             reads: vec![(path.to_path_buf(), file.hash)],
             missing: Vec::new(),
+            absent: Vec::new(),
             within: Vec::new(),
             bytes: self.bytes + file.text.len(),
             peak: self.bytes + file.text.len(),
@@ -168,6 +171,8 @@ impl Reader<'_> {
             inner.bytes -= file.text.len();
         }
         let weight = text.text.len() + NODE_BYTES * text.tree.root_node().descendant_count();
+        inner.absent.sort_unstable();
+        inner.absent.dedup();
         let header = Arc::new(Header {
             weight,
             text: Arc::new(text),
@@ -177,6 +182,7 @@ impl Reader<'_> {
             used: AtomicU64::new(0),
             reads: inner.reads,
             missing: inner.missing,
+            absent: inner.absent,
             within: inner.within,
             bytes: inner.bytes - self.bytes,
             peak: inner.peak.saturating_sub(self.bytes),
@@ -220,17 +226,26 @@ impl Reader<'_> {
             && !header.reads.iter().any(|(path, _)| is_open(path))
     }
 
-    /// True where no file that a header depends on has changed.
+    /// True where no file that a header depends on has changed, and what it did not find is still not there.
     fn still_holds(&self, header: &Header) -> bool {
         if self.generation == Some(header.seen.load(Ordering::Relaxed)) {
             return true;
         }
-        let holds = header.reads.iter().all(|(path, hash)| {
-            self.look
-                .files
-                .read(path)
-                .is_some_and(|file| file.hash == *hash)
-        }) && header.missing.is_empty();
+        let reads = |(path, hash): &(PathBuf, u64)| {
+            let file = self.look.files.read(path);
+            file.is_some_and(|file| file.hash == *hash)
+        };
+        let is_absent = |absent: &Absent| {
+            let Absent {
+                spelled,
+                system,
+                from,
+                outside,
+            } = absent;
+            self.resolve(spelled, *system, from).is_none()
+                && self.is_outside(spelled, *system, from) == *outside
+        };
+        let holds = header.reads.iter().all(reads) && header.absent.iter().all(is_absent);
         if holds && let Some(generation) = self.generation {
             header.seen.store(generation, Ordering::Relaxed);
         }
@@ -263,6 +278,7 @@ impl Reader<'_> {
                 macros = after;
                 self.reads.extend(header.reads.iter().cloned());
                 self.missing.extend(header.missing.iter().cloned());
+                self.absent.extend(header.absent.iter().cloned());
                 self.within.extend(header.within.iter().cloned());
                 self.includes.push(Arc::clone(&header.text));
             }
@@ -275,6 +291,26 @@ impl Reader<'_> {
         self.bytes = 0;
         self.reads.clear();
         self.missing.clear();
+    }
+
+    /// Where a header is.
+    fn resolve(&self, spelled: &str, system: bool, from: &Path) -> Option<PathBuf> {
+        let files = self.look.files;
+        let found = self.search.resolve(files, spelled, system, from);
+        found.or_else(|| {
+            // A folder that only the build names: `INCLUDE_PATH/types.h`.
+            let (folder, rest) = spelled.split_once('/')?;
+            let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+            let named = !folder.is_empty() && folder.chars().all(is_name);
+            named
+                .then(|| self.search.resolve(files, rest, system, from))
+                .flatten()
+        })
+    }
+
+    fn is_outside(&self, spelled: &str, system: bool, from: &Path) -> bool {
+        let files = self.look.files;
+        self.search.is_outside(files, spelled, system, from)
     }
 
     fn from(&self) -> PathBuf {
@@ -304,25 +340,16 @@ impl Includes for Reader<'_> {
         if line.system && warplens_base::is_system_header(line.spelled) {
             return IncludeResult::Nothing;
         }
-        let found = self
-            .search
-            .resolve(files, line.spelled, line.system, &from)
-            .or_else(|| {
-                // A folder that only the build names: `INCLUDE_PATH/types.h`.
-                let (folder, rest) = line.spelled.split_once('/')?;
-                let named = !folder.is_empty()
-                    && folder
-                        .chars()
-                        .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-                named
-                    .then(|| self.search.resolve(files, rest, line.system, &from))
-                    .flatten()
-            });
+        let found = self.resolve(line.spelled, line.system, &from);
         let Some(path) = found else {
-            if self
-                .search
-                .is_outside(files, line.spelled, line.system, &from)
-            {
+            let outside = self.is_outside(line.spelled, line.system, &from);
+            self.absent.push(Absent {
+                spelled: line.spelled.to_owned(),
+                system: line.system,
+                from,
+                outside,
+            });
+            if outside {
                 self.missing.push(format!(
                     "{} (outside the workspace: not read without `warplens.{READS_OUTSIDE}`)",
                     line.spelled
@@ -341,6 +368,8 @@ impl Includes for Reader<'_> {
         }
         let Some(file) = files.read(&path) else {
             self.missing.push(line.spelled.to_owned());
+            // It is there and cannot be read: another reading looks again.
+            self.peak = usize::MAX;
             return IncludeResult::Nothing;
         };
         let marker = once_marker(&path);
@@ -370,6 +399,7 @@ impl Includes for Reader<'_> {
         self.assumed.extend(header.assumed.iter().cloned());
         self.reads.extend(header.reads.iter().cloned());
         self.missing.extend(header.missing.iter().cloned());
+        self.absent.extend(header.absent.iter().cloned());
         self.within.extend(header.within.iter().cloned());
         self.includes.push(Arc::clone(&header.text));
         IncludeResult::Header {
@@ -389,7 +419,17 @@ impl Includes for Reader<'_> {
     }
 
     fn has_include(&mut self, spelled: &str, system: bool) -> bool {
-        warplens_base::is_system_header(spelled) || self.finds(spelled, system)
+        let found = warplens_base::is_system_header(spelled) || self.finds(spelled, system);
+        if !found {
+            let from = self.from();
+            self.absent.push(Absent {
+                outside: self.is_outside(spelled, system, &from),
+                spelled: spelled.to_owned(),
+                system,
+                from,
+            });
+        }
+        found
     }
 }
 

@@ -59,7 +59,7 @@ impl Engine {
             return (Ok(Some(lowered)), false);
         }
         let made = catch_unwind(AssertUnwindSafe(|| {
-            #[cfg(test)]
+            #[cfg(debug_assertions)]
             failing::at(failing::Stage::Lowering, text);
             lower(&program.text, item, &program.unit, &template)
         }));
@@ -103,10 +103,14 @@ fn directives_within(text: &Expanded, kernel: &Range<usize>) -> u64 {
     hasher.finish()
 }
 
-/// Panics on purpose, for tests of what a panic costs.
-#[cfg(test)]
+/// Panics on purpose, for tests of what a panic costs. No part of a release.
+#[cfg(debug_assertions)]
 pub(crate) mod failing {
-    use std::cell::Cell;
+    use std::cell::RefCell;
+    use std::sync::OnceLock;
+
+    /// For tests of the program: `lowering:WORD` or `analysing:WORD`.
+    const VARIABLE: &str = "WARPLENS_TEST_PANIC";
 
     /// A query that can be made to fail.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,18 +119,37 @@ pub(crate) mod failing {
         Analysing,
     }
 
+    /// The stage, and a word of the kernels that fail in it.
+    type Failure = (Stage, String);
+
     thread_local! {
-        static FAILS: Cell<Option<(Stage, &'static str)>> = const { Cell::new(None) };
+        static OF_THREAD: RefCell<Option<Failure>> = const { RefCell::new(None) };
     }
+    static OF_PROGRAM: OnceLock<Option<Failure>> = OnceLock::new();
 
     /// From now on, on this thread, the query fails for kernels with that in their text; `None` for none.
-    pub(crate) fn set(fails: Option<(Stage, &'static str)>) {
-        FAILS.set(fails);
+    #[cfg(test)]
+    pub(crate) fn set(fails: Option<(Stage, &str)>) {
+        OF_THREAD.set(fails.map(|(stage, word)| (stage, word.to_owned())));
+    }
+
+    fn of_program() -> Option<Failure> {
+        let value = std::env::var(VARIABLE).ok()?;
+        let (stage, word) = value.split_once(':')?;
+        let stage = match stage {
+            "lowering" => Stage::Lowering,
+            "analysing" => Stage::Analysing,
+            _ => return None,
+        };
+        Some((stage, word.to_owned()))
     }
 
     pub(crate) fn at(stage: Stage, text: &str) {
-        if let Some((of, word)) = FAILS.get() {
-            assert!(of != stage || !text.contains(word), "made to fail");
-        }
+        let fails = |failure: &Option<Failure>| {
+            let failure = failure.as_ref();
+            failure.is_some_and(|(of, word)| *of == stage && text.contains(word.as_str()))
+        };
+        let fails = OF_THREAD.with_borrow(fails) || fails(OF_PROGRAM.get_or_init(of_program));
+        assert!(!fails, "made to fail");
     }
 }

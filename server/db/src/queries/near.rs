@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_base::EntryKind;
+use warplens_base::{Bounds, EntryKind};
 use warplens_host::LAUNCH_WORDS;
 use warplens_syntax::Language;
 
-use crate::database::{Db, File, Folder, file, folder, text};
+use crate::database::{Db, File, Folder, file, folder, text, world};
 use crate::kinds::is_header;
 use crate::sources::names_sources;
 
@@ -195,13 +195,27 @@ fn sources(db: &dyn Db, of: Folder) -> Sources {
             EntryKind::Folder if !entry.is_hidden() => {
                 found.folders.push(folder(db, &entry.path));
             }
-            EntryKind::File | EntryKind::Link if is_source(&entry.path) => {
+            EntryKind::File if is_source(&entry.path) => {
+                found.files.push((entry.kind, entry.path.clone()));
+            }
+            EntryKind::Link if is_source(&entry.path) && leads_inside(db, of, &entry.path) => {
                 found.files.push((entry.kind, entry.path.clone()));
             }
             _ => {}
         }
     }
     found
+}
+
+/// Whether a link of a folder leads into the workspace; without one, into the folder itself. What a project beside it launches is
+/// not this one's.
+fn leads_inside(db: &dyn Db, of: Folder, link: &Path) -> bool {
+    let mut roots = world(db).roots(db).clone();
+    if !roots.iter().any(|root| link.starts_with(root)) {
+        roots.push(of.path(db).clone());
+    }
+    let files = db.files();
+    Bounds::new(files, roots).hold(files, link)
 }
 
 /// The source files in a folder and so deep below it, level by level: what is cut off is far.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_advice::Place;
+use warplens_advice::{Place, Severity};
 use warplens_base::Command;
 use warplens_hir::Item;
 use warplens_host::LaunchSite;
@@ -19,7 +19,12 @@ use crate::program::{FileParts, Launched, Program};
 use crate::queries::analyses::AnalysisQuestion;
 use crate::queries::expansion::Buffer;
 use crate::settings::Settings;
-use crate::{Cancel, Engine, Overrides, PlacedFinding, PlacedKernel, RunLaunch, Variants};
+use crate::{
+    Cancel, Engine, LOST_KERNEL, Overrides, PlacedFinding, PlacedKernel, RunLaunch, Variants,
+};
+
+/// Where such a kernel is reported to us.
+const REPORT: &str = "https://github.com/warplens/warplens/issues/new?template=crash.yml";
 
 /// Branches inside one kernel that are offered.
 const MOST_BRANCHES: usize = 4;
@@ -49,6 +54,7 @@ pub(crate) struct KernelQuestion<'a> {
 pub(crate) struct KernelResults {
     pub(crate) kernels: Vec<PlacedKernel>,
     pub(crate) findings: Vec<PlacedFinding>,
+    /// What failed, in words, for the log.
     pub(crate) problems: Vec<String>,
     /// Analyses that were not kept from before.
     pub(crate) computed: usize,
@@ -127,7 +133,7 @@ impl Engine {
                 Ok(Some(lowered)) => lowered,
                 Ok(None) => continue,
                 Err(()) => {
-                    made.problems.push(lost(name));
+                    made.lose(program, item, name, &names[at]);
                     continue;
                 }
             };
@@ -170,7 +176,7 @@ impl Engine {
                 word,
             });
             let Some((analysis, computed)) = analysis else {
-                made.problems.push(lost(name));
+                made.lose(program, item, name, &names[at]);
                 continue;
             };
             made.computed += usize::from(computed);
@@ -205,8 +211,49 @@ impl Engine {
     }
 }
 
-fn lost(name: &str) -> String {
-    format!("the analysis of `{name}` failed; please report it with the kernel's source")
+impl KernelResults {
+    /// A kernel whose analysis failed: that is a finding at its name, once however many of its launches fail.
+    fn lose(&mut self, program: &Program, item: &Item, name: &str, launch: &str) {
+        let problem =
+            format!("the analysis of `{name}` failed; please report it with the kernel's source");
+        if self.problems.contains(&problem) {
+            return;
+        }
+        self.problems.push(problem);
+        self.findings.push(PlacedFinding {
+            rule: LOST_KERNEL,
+            severity: Severity::Error,
+            range: name_of(item, &program.text.source, name),
+            message: format!("`{name}` was not analysed: warplens failed in it; please report it"),
+            details: vec![
+                format!("report it: {REPORT}"),
+                "what it needs: `warplens --version`, the line \"internal error\" of the log, the kernel cut down"
+                    .to_owned(),
+                format!("the launch that it failed under: {launch}"),
+            ],
+            gain: 1.0,
+            related: Vec::new(),
+            callee: None,
+            kernel: Some(name.to_owned()),
+        });
+    }
+}
+
+/// The bytes of a kernel's name in its file; where the name is not spelled there, those of its first line.
+fn name_of(item: &Item, source: &str, name: &str) -> Range<usize> {
+    let text = source.get(item.source.clone()).unwrap_or_default();
+    let is_word =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let before = |at: usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let whole =
+        |at: &usize| !is_word(before(*at)) && !is_word(text.as_bytes().get(at + name.len()));
+    let found = text.match_indices(name).map(|(at, _)| at).find(whole);
+    let (at, length) = match found {
+        Some(at) => (at, name.len()),
+        None => (0, text.lines().next().unwrap_or_default().len()),
+    };
+    let start = item.source.start + at;
+    start..start + length
 }
 
 /// Branches in these bytes of the source that nothing decided and that are left out: what takes each.

@@ -244,6 +244,46 @@ fn a_comment_in_a_header_computes_nothing_again() {
     assert_eq!(lines(after), [2, 2]);
 }
 
+#[test]
+fn a_header_that_misses_another_serves_the_next_keystroke_until_that_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let header = folder.path().join("common.cuh");
+    fs::write(
+        &header,
+        "#include \"missing.h\"\n#include <absent.h>\n#if __has_include(\"missing.h\")\n\
+         #define BY 2\n#else\n#define BY 1\n#endif\n\
+         __device__ float at(const float *p, int i) { return p[i * BY]; }\n",
+    )
+    .expect("written");
+    let text = "#include \"common.cuh\"\n\
+        __global__ void k(float *c, const float *a) { c[threadIdx.x] = at(a, threadIdx.x); }\n";
+    let project = Project::new(
+        Arc::new(DiskFiles::new()),
+        vec![folder.path().to_path_buf()],
+    );
+    let mut session = Session {
+        engine: Engine::with_project(Profiles::builtin(), project),
+        path: folder.path().join("k.cu"),
+        document: Document::new(text, Language::Cuda),
+    };
+    let loads = |file: &FileAnalysis| {
+        let accesses = &file.kernels[0].analysis.facts.accesses;
+        let load = accesses.iter().find(|access| access.array == "a");
+        load.expect("a load").transactions_per_request
+    };
+    let first = session.analysis();
+    assert_eq!(loads(&first), Some(4.0));
+    let read = session.engine.project().header_readings().0;
+    for letter in ["c[threadIdx.x] = 0; c", "c[threadIdx.x + 1] = 0; c"] {
+        session.replace("{ c", &format!("{{ {letter}"));
+        session.analysis();
+    }
+    assert_eq!(session.engine.project().header_readings().0, read);
+    fs::write(folder.path().join("missing.h"), "\n").expect("written");
+    session.engine.project().refresh();
+    assert_eq!(loads(&session.analysis()), Some(8.0));
+}
+
 /// Where white space is outside comments, literals and directives; and the comments that direct nothing.
 fn gaps(text: &str) -> (Vec<usize>, Vec<Range<usize>>) {
     let (mut spaces, mut comments) = (Vec::new(), Vec::new());

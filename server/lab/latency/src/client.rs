@@ -31,6 +31,22 @@ impl Client {
     /// # Errors
     /// The program cannot be started, or does not answer.
     pub fn start(command: &mut Command) -> anyhow::Result<Client> {
+        Client::initialized(command, &json!({"processId": null, "capabilities": {}}))
+    }
+
+    /// The same with a workspace of one folder, by its URI.
+    ///
+    /// # Errors
+    /// The program cannot be started, or does not answer.
+    pub fn start_in(command: &mut Command, folder: &str) -> anyhow::Result<Client> {
+        let folders = json!([{"uri": folder, "name": "folder"}]);
+        Client::initialized(
+            command,
+            &json!({"processId": null, "capabilities": {}, "workspaceFolders": folders}),
+        )
+    }
+
+    fn initialized(command: &mut Command, params: &Value) -> anyhow::Result<Client> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .stdin(Stdio::piped())
@@ -45,10 +61,7 @@ impl Client {
             from,
             next: 1_000_000,
         };
-        client.request(
-            "initialize",
-            &json!({"processId": null, "capabilities": {}}),
-        )?;
+        client.request("initialize", params)?;
         client.notify("initialized", &json!({}))?;
         Ok(client)
     }
@@ -176,6 +189,22 @@ impl Client {
             .find_map(|line| line.strip_prefix("VmRSS:"))?;
         let kib: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
         Some(kib / 1024.0)
+    }
+
+    /// CPU time of the threads that the process has, where the system reports it.
+    pub fn computed(&self) -> Option<Duration> {
+        let mut sum = Duration::ZERO;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.process())).ok()? {
+            let path = thread.ok()?.path().join("schedstat");
+            // A thread may end meanwhile.
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            let nanoseconds = text
+                .split_whitespace()
+                .next()
+                .and_then(|of| of.parse().ok());
+            sum += Duration::from_nanos(nanoseconds.unwrap_or(0));
+        }
+        Some(sum)
     }
 
     /// CPU time of the process in clock ticks, where the system reports it.

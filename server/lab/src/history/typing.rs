@@ -125,7 +125,7 @@ impl Random {
 }
 
 /// Not inside a character, and not between CR and LF: no editor has a cursor there.
-fn floor(text: &str, mut at: usize) -> usize {
+pub fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) || (text[..at].ends_with('\r') && text[at..].starts_with('\n'))
     {
         at -= 1;
@@ -134,7 +134,7 @@ fn floor(text: &str, mut at: usize) -> usize {
 }
 
 /// A place as the protocol has it.
-fn position(text: &str, byte: usize) -> Value {
+pub fn position(text: &str, byte: usize) -> Value {
     let before = text[..byte].replace("\r\n", "\n").replace('\r', "\n");
     let line = before.matches('\n').count();
     let last = before.rsplit('\n').next().unwrap_or_default();

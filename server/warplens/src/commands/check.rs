@@ -28,7 +28,8 @@ use crate::values::Preprocessing;
 /// Folders are walked, .gitignore is honoured; .cu, .cuh, .cl and .hip files are read, and C and C++ files
 /// with kernels in them. A file named explicitly is read whatever its extension. Settings come from the nearest warplens.toml.
 ///
-/// Exit status: 0 fine, 1 findings at or above --fail-on, 2 bad usage or nothing could be read.
+/// Exit status: 0 fine, 1 findings at or above --fail-on, 2 bad usage, nothing could be read, or warplens failed in a
+/// kernel (internal/lost-kernel).
 #[derive(Debug, Args)]
 pub struct Check {
     /// Files and folders; "-" is standard input
@@ -205,6 +206,9 @@ impl Check {
             repeats::mark(&mut diagnostics, &|file| texts.get(file).copied());
         }
         self.print(colour, &checked, &diagnostics, &stats, &known)?;
+        if checked.lost() {
+            return Ok(ExitCode::from(2));
+        }
         let failed = diagnostics
             .iter()
             .any(|finding| self.fail_on.reached_by(finding.severity));

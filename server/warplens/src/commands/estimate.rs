@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use warplens_base::read_regular;
 use warplens_db::settings::Settings;
 use warplens_db::wire::EstimateDocument;
-use warplens_db::{Cancel, DEFAULT_GPU, Engine, Overrides};
+use warplens_db::{Cancel, DEFAULT_GPU, Engine, LOST_KERNEL, Overrides};
 use warplens_machine::Profiles;
 use warplens_models::Factor;
 use warplens_report::{estimate as page, graph};
@@ -115,7 +115,9 @@ impl Estimate {
             Format::Json => output::emit_json(&document)?,
             Format::Human => output::emit(&page::page(&document, output::style(colour)))?,
         }
-        Ok(ExitCode::SUCCESS)
+        let mut diagnostics = document.diagnostics.iter();
+        let lost = diagnostics.any(|finding| finding.rule == LOST_KERNEL);
+        Ok(ExitCode::from(if lost { 2 } else { 0 }))
     }
 
     fn document(mut self) -> anyhow::Result<EstimateDocument> {

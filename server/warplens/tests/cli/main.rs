@@ -7,6 +7,9 @@ mod command_line;
 mod diff;
 mod doctor;
 mod facts;
+mod hostile;
+#[cfg(debug_assertions)]
+mod lost;
 mod packaged;
 mod program;
 mod report;

@@ -1,6 +1,8 @@
 //! What goes wrong around the server: it is killed, the disk is full, and a thousand files are open.
 
 use std::fmt::Write as _;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -171,4 +173,82 @@ fn what_files_needed_goes_back_to_the_system_when_all_are_closed() {
     server.ask(2, "shutdown", &Value::Null);
     server.notify("exit", &Value::Null);
     assert_eq!(server.end().0, Some(0));
+}
+
+/// The system closes a pipe however the server ends: a shell that waits for that ends the compiler and its children.
+#[cfg(unix)]
+#[test]
+fn the_compiler_and_its_folder_go_with_a_server_that_is_killed() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let own = tempfile::tempdir().expect("a folder");
+    let workspace = tempfile::tempdir().expect("a folder");
+    let temporary = own.path().join("temporary");
+    std::fs::create_dir(&temporary).expect("a folder");
+    let compiler = own.path().join("nvcc");
+    // The child of the child notes its number and the folder that it works in.
+    let script = "#!/bin/sh\n\
+        if [ \"$1\" = --version ]; then\n\
+        echo 'nvcc: NVIDIA (R) Cuda compiler driver'; echo 'release 13.0, V13.0.88'; exit\nfi\n\
+        (sleep 300 & echo $! $PWD > \"$(dirname \"$0\")/noted\"; mv \"$(dirname \"$0\")/noted\" \"$(dirname \"$0\")/child\"; wait) & wait\n";
+    std::fs::write(&compiler, script).expect("a file");
+    std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let kernel = workspace.path().join("k.cu");
+    let text = "__global__ void k(float *a) { a[threadIdx.x] = 1; }\n";
+    std::fs::write(&kernel, text).expect("a file");
+
+    let temporary_name = temporary.display().to_string();
+    let mut server = Server::start_with(&[], &[("TMPDIR", &temporary_name)]);
+    let folder = json!([{"uri": format!("file://{}", workspace.path().display()), "name": "w"}]);
+    let options = json!({"compiler": compiler});
+    let params = json!({"processId": null, "capabilities": {}, "workspaceFolders": folder,
+        "initializationOptions": options});
+    server.ask(1, "initialize", &params);
+    server.notify("initialized", &json!({}));
+    let uri = format!("file://{}", kernel.display());
+    let document = json!({"uri": uri, "languageId": "cuda-cpp", "version": 1, "text": text});
+    server.notify("textDocument/didOpen", &json!({"textDocument": document}));
+    let noted = own.path().join("child");
+    let patience = Duration::from_secs(20);
+    assert!(
+        within(patience, || noted.exists()),
+        "the compiler was not run"
+    );
+    let noted = std::fs::read_to_string(&noted).expect("what it noted");
+    let (child, folder) = noted.trim().split_once(' ').expect("a number and a folder");
+    let runs = || {
+        let signal = std::process::Command::new("kill")
+            .args(["-0", child])
+            .output();
+        signal.is_ok_and(|output| output.status.success())
+    };
+    assert!(
+        runs() && std::path::Path::new(folder).starts_with(&temporary),
+        "{noted}"
+    );
+
+    server.child.kill().expect("its end");
+    assert!(
+        within(patience, || !runs()),
+        "a child of the compiler outlives the server"
+    );
+    let empty = || std::fs::read_dir(&temporary).is_ok_and(|left| left.count() == 0);
+    assert!(
+        within(patience, empty),
+        "the folder of the compiler is left"
+    );
+    server.end();
+}
+
+/// Whether something comes true in time.
+#[cfg(unix)]
+fn within(patience: Duration, is: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !is() {
+        if began.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
 }

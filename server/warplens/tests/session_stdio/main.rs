@@ -1,6 +1,8 @@
 //! The language server as editors start it: the program itself, over its standard input and output.
 
 mod faults;
+#[cfg(debug_assertions)]
+mod lost;
 mod server;
 
 use std::path::Path;

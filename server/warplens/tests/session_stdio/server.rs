@@ -13,12 +13,19 @@ pub struct Server {
 
 impl Server {
     pub fn start(arguments: &[&str]) -> Server {
+        Server::start_with(arguments, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub fn start_with(arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_warplens"))
             .arg("lsp")
             .args(arguments)
             // A developer's own profiles are no part of a test; Cargo's folder for tests holds none.
             .env("XDG_CONFIG_HOME", env!("CARGO_TARGET_TMPDIR"))
             .env("APPDATA", env!("CARGO_TARGET_TMPDIR"))
+            .env_remove("RUST_BACKTRACE")
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
