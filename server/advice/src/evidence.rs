@@ -276,7 +276,7 @@ fn begins_at_a_constant(statement: &Stmt) -> bool {
         }) => value,
         _ => return false,
     };
-    matches!(uncast(value).kind, ExprKind::Int(_))
+    matches!(value.without_casts().kind, ExprKind::Int(_))
 }
 
 /// True where an order is asked for between the parameter and something else.
@@ -291,19 +291,12 @@ fn compares(kernel: &Kernel, expression: &Expr, name: &str) -> bool {
 
 /// True for the parameter and for a product that it is a factor of: `i < rows * columns`.
 fn is_factor(kernel: &Kernel, side: &Expr, name: &str) -> bool {
-    match &uncast(side).kind {
+    match &side.without_casts().kind {
         ExprKind::Var(var) => is_parameter(kernel, *var, name),
         ExprKind::Binary(BinaryOp::Mul, a, b) => {
             is_factor(kernel, a, name) || is_factor(kernel, b, name)
         }
         _ => false,
-    }
-}
-
-fn uncast(expression: &Expr) -> &Expr {
-    match &expression.kind {
-        ExprKind::Cast(_, inner) => uncast(inner),
-        _ => expression,
     }
 }
 
