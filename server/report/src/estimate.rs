@@ -631,6 +631,7 @@ pub(crate) mod tests {
             launch_overhead_ms: 0.005,
             time_formula: None,
             time_formula_from: std::collections::BTreeMap::new(),
+            time_range: None,
             unknowns: Vec::new(),
             cycles_function: None,
             bottleneck: cycles.map(|_| "memory_bandwidth"),
