@@ -43,6 +43,10 @@ enum Target {
     Configuration,
     /// Kernel Tuner's T1 files and their expressions
     T1,
+    /// Host programs, run with arguments
+    Host,
+    /// Inline PTX
+    Ptx,
 }
 
 /// A cold build of the server with coverage, twice.
@@ -151,6 +155,8 @@ impl Target {
             Target::Profiles => texts("hw-profiles", &["toml"])?,
             Target::Configuration => examples("docs/configuration.md", &["toml", "json"])?,
             Target::T1 => spaces(),
+            Target::Host => programs(),
+            Target::Ptx => assembly(),
         };
         // What once failed is tried first in every run.
         let kept = repository::root()
@@ -268,6 +274,48 @@ fn spaces() -> Vec<Vec<u8>> {
         expressions.as_bytes().to_vec(),
         lines.as_bytes().to_vec(),
     ]
+}
+
+/// Host programs, each with the arguments that it is run with behind it.
+fn programs() -> Vec<Vec<u8>> {
+    let programs = [
+        (
+            "int main(int argc, char **argv) {\n  if (argc != 3) { printf(\"usage\"); return 1; }\n  int n = atoi(argv[1]), times = strtol(argv[2], NULL, 10);\n  float *d;\n  cudaMalloc(&d, n * sizeof(float));\n  for (int i = 0; i < times; i++) scale<float><<<(n + 255) / 256, 256>>>(d, n);\n  cudaFree(d);\n}\n",
+            "4096 10",
+        ),
+        (
+            "struct Options { int n = 64; bool twice = false; std::string name; };\nstatic Options parsed(int argc, char **argv) {\n  Options o; int c;\n  while ((c = getopt(argc, argv, \"n:tf:\")) != -1)\n    switch (c) { case 'n': o.n = std::stoi(optarg); break; case 't': o.twice = true; break; default: exit(1); }\n  return o;\n}\nint main(int argc, char **argv) {\n  Options o = parsed(argc, argv);\n  std::vector<double> h(o.n);\n  for (auto &x : h) x = rand() % 7;\n  double *d; cudaMalloc((void **)&d, h.size() * sizeof(double));\n  cudaMemcpy(d, h.data(), h.size() * 8, cudaMemcpyHostToDevice);\n  dim3 block(32, 4), grid((o.n + block.x - 1) / block.x);\n  do { scale<<<grid, block>>>(d, o.n); cudaDeviceSynchronize(); } while (o.twice-- > 0);\n}\n",
+            "-n 1000 -t",
+        ),
+        (
+            "int main() {\n  int n = 1 << 10; unsigned seed = 7;\n  float *a = (float *)malloc(n * 4), *b, *c;\n  for (int i = n; i-- > 0;) { seed = seed * 1103515245u + 12345u; a[i] = (seed >> 16) / 3.0f; }\n  cudaMallocManaged(&b, n * 4); cudaMalloc(&c, 64);\n  memset(b, 0, n * 4);\n  while (n >>= 1) { if (n % 3 == 0) continue; sum<<<n / 32 + 1, n < 256 ? n : 256>>>(c, b, n, 0.5f); }\n}\n",
+            "",
+        ),
+    ];
+    let seed = |(text, arguments): &(&str, &str)| {
+        let language: &[u8] = &[0, 3];
+        [text.as_bytes(), language, arguments.as_bytes()].concat()
+    };
+    programs.iter().map(seed).collect()
+}
+
+/// Instructions of several kinds, with operands, labels, predicates and declarations.
+fn assembly() -> Vec<Vec<u8>> {
+    let texts = [
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];",
+        "{ .reg .pred p; setp.ne.s32 p, %6, 0; @p ld.global.nc.v4.f32 {%2, %3, %0, %1}, [%5 + 16]; }",
+        "cp.async.cg.shared.global.L2::128B [%4], [%5], %7;\ncp.async.commit_group;\ncp.async.wait_group 0;",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%2, %3, %2, %3}, {%0, %1, %0, %1}, {%0, %1}, {%2, %3, %2, %3};",
+        "{ .reg .u64 q; cvta.to.shared.u64 q, %5; cvt.u32.u64 %0, q; }",
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%4], %6;",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%4], [%5, {%6, %6}], [%4];",
+        "L1: add.s32 %0, %0, -1; setp.gt.s32 p, %0, 0; @p bra L1; // until 0",
+        "red.global.add.f32 [%5], %2; atom.shared.cas.b32 %0, [%4], %6, %1;",
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%2, %3}, %4, %5, p, 1, 1, 0, 0;",
+        "shfl.sync.bfly.b32 %0, %1, 16, 0x1f, 0xffffffff; lop3.b32 %1, %0, %6, 7, 0xe8; bar.sync 1, 64;",
+        "st.shared.v2.b32 [%4 + 8], {%0, %1}; /* pairs */ fma.rn.f32 %2, %2, %3, 0f3F800000;",
+    ];
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
 #[cfg(test)]
