@@ -150,7 +150,7 @@ pub(crate) struct Launched {
     pub(crate) near: Option<Arc<NearLaunches>>,
 }
 
-/// What stands between two items, as a hash of it has to know it.
+/// The text between two items, without the white space around it.
 fn between(text: &str, range: Range<usize>) -> &str {
     text.get(range).unwrap_or_default().trim()
 }

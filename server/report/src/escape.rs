@@ -18,12 +18,26 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// Text of one line in Markdown as GitHub and GitLab read it: no element, no link, no other line.
+/// Text of one line in Markdown as GitHub and GitLab read it: no element, no link, no other line. What is in code marks is shown
+/// as it is and is left so.
 pub(crate) fn escape_markdown(text: &str) -> String {
-    printable(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace("](", "]\\(")
+    let text = printable(text);
+    let escaped = |text: &str| {
+        text.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace("](", "]\\(")
+    };
+    // Which of several marks side by side belong together is not followed.
+    let marks = text.matches('`').count();
+    if text.contains("``") || !marks.is_multiple_of(2) {
+        return escaped(&text);
+    }
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        0 => escaped(part),
+        _ => format!("`{part}`"),
+    });
+    parts.collect()
 }
 
 #[cfg(test)]
@@ -37,5 +51,11 @@ mod tests {
             text,
             "a\u{fffd}# b]\\(http://c) &lt;img src=x> &amp;lt; \u{fffd}[31m\u{fffd}.cu"
         );
+        // Code is no markup, unless its marks may be read otherwise.
+        assert_eq!(escape_markdown("`<<<8>>>` <b>"), "`<<<8>>>` &lt;b>");
+        for marks in ["``", "` ", "``` ", ""] {
+            let text = escape_markdown(&format!("{marks}<img src=x>`"));
+            assert!(!text.contains('<'), "{text}");
+        }
     }
 }

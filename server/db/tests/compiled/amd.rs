@@ -141,7 +141,7 @@ fn a_gpu_with_one_kind_of_registers_has_no_sgprs() {
     assert_eq!(nvidia.input.resources.static_shared_bytes, 256);
 }
 
-/// Two sums over what is loaded in straight code, each stored behind what stands before it.
+/// Two sums over what is loaded in straight code, each stored behind its guard.
 fn two_sums(guards: [&str; 2]) -> Arc<KernelAnalysis> {
     let [low, high] = guards;
     let text = format!(

@@ -30,7 +30,7 @@ use warplens_syntax::{Document, Language};
 use crate::style;
 
 /// Emitted by what reads files and settings; they have their own tests.
-const NOT_RULES: [&str; 2] = ["config/", "input/"];
+const NOT_RULES: [&str; 3] = ["config/", "input/", "internal/"];
 
 /// One expectation, or one finding in the same shape.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use warplens_syntax::{Document, Language};
 /// Calls of one kernel.
 const TOGETHER: usize = 25;
 
-/// What stands before the kernels.
+/// The text before the kernels.
 const BEFORE: &str = "#include <cuda/atomic>\n#include <cuda/barrier>\n#include <cuda/pipeline>\n\
     #include <cooperative_groups.h>\n#include <cuda_fp16.h>\n#include <mma.h>\n#include <cub/cub.cuh>\n\
     namespace cg = cooperative_groups;\n\
@@ -236,7 +236,7 @@ fn is_answered(engine: &Engine, text: &str, language: Language) -> bool {
     file.problems.is_empty()
         && file.kernels.len() == 1
         && file.kernels.iter().all(|kernel| {
-            // What is made when somebody looks.
+            // What is made on request.
             let estimate = kernel.analysis.estimate();
             estimate.cycles.is_none_or(f64::is_finite)
         })

@@ -181,14 +181,20 @@ pub fn uri(path: &Path) -> String {
     uri
 }
 
-/// Lenses without what kernels took when the text was saved, which only a session that began with another text shows.
+/// Lenses without what kernels took when the text was saved, which only a session that began with another text shows, and without
+/// what is shown behind the occupancy only where that leaves room.
 fn without_earlier_times(mut lenses: Value) -> Value {
     for lens in lenses.as_array_mut().into_iter().flatten() {
         let title = &mut lens["command"]["title"];
-        let now = title.as_str().and_then(|title| title.split_once(" → "));
-        if let Some((_, now)) = now {
-            *title = now.into();
-        }
+        let Some(shown) = title.as_str() else {
+            continue;
+        };
+        let now = shown.split_once(" → ").map_or(shown, |(_, now)| now);
+        let end = now.split_once("occupancy ").and_then(|(before, rest)| {
+            Some(before.len() + "occupancy ".len() + rest.find('%')? + 1)
+        });
+        let now = &now[..end.unwrap_or(now.len())];
+        *title = now.into();
     }
     lenses
 }

@@ -413,16 +413,40 @@ impl<'a> Scanner<'a> {
             at += 1;
         }
         if let Some(name) = name {
+            // `T* p = (T*)&own;`
+            let value = self.behind_cast(at + 1);
             if self.is(at, "=")
-                && self.is(at + 1, "&")
-                && self.word(at + 2).is_some()
-                && (self.is(at + 3, ";") || self.is(at + 3, ","))
+                && self.is(value, "&")
+                && self.word(value + 1).is_some()
+                && (self.is(value + 2, ";") || self.is(value + 2, ","))
             {
                 self.to_locals.insert(name.clone());
             }
             self.dimensions.insert(name, dimensions);
         }
         at
+    }
+
+    /// Behind a cast in parentheses that begins here.
+    fn behind_cast(&self, at: usize) -> usize {
+        match self.other.get(at).copied().flatten() {
+            Some(end) if self.is(at, "(") && self.is_cast(at, end) => end + 1,
+            _ => at,
+        }
+    }
+
+    /// True where the address of a variable, or of a member of one, begins here: no memory is behind it.
+    fn is_address_of_variable(&self, at: usize) -> bool {
+        let mut at = at + 1;
+        if !self.is(at - 1, "&") || self.word(at).is_none() {
+            return false;
+        }
+        while self.is(at + 1, ".") && self.word(at + 2).is_some() {
+            at += 2;
+        }
+        ![".", "->", "[", "("]
+            .iter()
+            .any(|mark| self.is(at + 1, mark))
     }
 
     /// Where the postfix expression begins whose last part ends just before `end`.
@@ -644,6 +668,10 @@ impl<'a> Scanner<'a> {
             let Some(close) = self.other[next] else { break };
             next = close + 1;
         }
+        // The elements of a fragment, which lie in registers.
+        if before > 0 && self.is(before, "x") && self.is(before - 1, ".") {
+            return;
+        }
         if let Some(name) = self.word(before) {
             if next == end
                 && self
@@ -705,6 +733,9 @@ impl<'a> Scanner<'a> {
             return;
         }
         if at > 0 && self.is(at - 1, "&") && self.prefix(at - 1) {
+            return;
+        }
+        if self.is_address_of_variable(self.behind_cast(operand)) {
             return;
         }
         if let Some(name) = self.word(operand) {
@@ -815,6 +846,10 @@ impl<'a> Scanner<'a> {
             return;
         }
         let body = found.body.clone();
+        // What an assembly statement reads of its operands is its own.
+        if body.iter().any(|token| token.is("asm")) {
+            return;
+        }
         let mut inner = Scanner::new(self.text, &body, self.depth + 1);
         inner.dimensions.extend(self.dimensions.clone());
         inner.to_locals.clone_from(&self.to_locals);

@@ -47,12 +47,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     if findings.is_empty() {
         findings.extend(by_hand(ctx, &turns));
     }
-    let place = |finding: &Finding| finding.access.map(|at| ctx.facts.accesses[at].site.line);
-    for sum in sums::in_memory(ctx, &turns) {
-        if !findings.iter().any(|other| place(other) == place(&sum)) {
-            findings.push(sum);
-        }
-    }
+    findings.extend(sums::in_memory(ctx, &turns));
     findings
 }
 

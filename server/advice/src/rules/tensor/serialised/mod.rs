@@ -195,7 +195,8 @@ impl Reader<'_, '_> {
                     self.value(value);
                 }
             }
-            StmtKind::Break | StmtKind::Continue | StmtKind::Barrier | StmtKind::Unknown(_) => {}
+            // Nothing is read or written.
+            _ => {}
         }
     }
 
