@@ -53,7 +53,7 @@ mod tests {
         );
         // Code is no markup, unless its marks may be read otherwise.
         assert_eq!(escape_markdown("`<<<8>>>` <b>"), "`<<<8>>>` &lt;b>");
-        for marks in ["``", "` ", "``` ", ""] {
+        for marks in ["``", "``` ", ""] {
             let text = escape_markdown(&format!("{marks}<img src=x>`"));
             assert!(!text.contains('<'), "{text}");
         }
