@@ -72,9 +72,10 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         _ if finding.gain > 1.0 && is_idle(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency if taken(false) => Severity::Hint,
         Depends::Launch if block_guessed && access.is_some() && is_one_row(ctx.kernel) => {
-            match access.is_some_and(|access| has_guessed_stride(ctx, access)) {
-                true => Severity::Hint,
-                false => Severity::Information,
+            if access.is_some_and(|access| has_guessed_stride(ctx, access)) {
+                Severity::Hint
+            } else {
+                Severity::Information
             }
         }
         Depends::Residency | Depends::Launch if block_guessed => Severity::Hint,
@@ -180,9 +181,10 @@ pub(crate) fn is_guess(ctx: &Context<'_>, access: &Access) -> bool {
 
 /// True where a text has the name of a value, which may be that of a member: `shape.x`.
 fn names(text: &str, name: &str) -> bool {
-    match name.contains('.') {
-        true => text.contains(name),
-        false => words_in(text).any(|word| word == name),
+    if name.contains('.') {
+        text.contains(name)
+    } else {
+        words_in(text).any(|word| word == name)
     }
 }
 

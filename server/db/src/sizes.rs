@@ -438,9 +438,12 @@ impl Sampler<'_> {
             .iter()
             .zip(&sizes.flags)
             .zip(times)
-            .map(|(((_, value), flag), times)| match flag {
-                true => Some(i64::from(*times == 1)),
-                false => value.checked_mul(*times),
+            .map(|(((_, value), flag), times)| {
+                if *flag {
+                    Some(i64::from(*times == 1))
+                } else {
+                    value.checked_mul(*times)
+                }
             })
             .collect();
         let values = values?;

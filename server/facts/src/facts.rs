@@ -363,7 +363,7 @@ pub struct Access {
     /// same one.
     pub ahead: Option<u32>,
     /// Atomics: where the address is one for the warp, the compiler combines the lanes' operands and one lane makes the
-    /// update. Words of 32 bits alone (nvcc 13.5 for sm_75 to sm_90): what adds to 64-bit numbers or floating-point ones, and
+    /// update. Words of 32 bits alone (nvcc 13.5 for `sm_75` to `sm_90`): what adds to 64-bit numbers or floating-point ones, and
     /// what compares and swaps, each lane makes by itself.
     pub combines: bool,
     /// Depth of loops around it.

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use warplens_db::wire::{Diagnostic, Place};
 
+/// What repeats have in common: rule, severity, and the message without its numbers.
+type Key = (String, &'static str, String);
+
 /// Marks what repeats another finding: the costliest of those that are alike is the one that the others name. `text` is a
 /// file's text, where it is known.
 ///
@@ -17,7 +20,7 @@ use warplens_db::wire::{Diagnostic, Place};
 ///
 /// Hints are left as they are.
 pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'a str>) {
-    let mut alike: HashMap<(String, &'static str, String), Vec<(usize, String)>> = HashMap::new();
+    let mut alike: HashMap<Key, Vec<(usize, String)>> = HashMap::new();
     for (at, diagnostic) in diagnostics.iter().enumerate() {
         let line = text(&diagnostic.file)
             .and_then(|text| text.lines().nth(diagnostic.line.saturating_sub(1) as usize));

@@ -222,7 +222,7 @@ fn is_answered(engine: &Engine, text: &str, language: Language) -> bool {
     let name = match language {
         Language::OpenCl => "k.cl",
         Language::Hip => "k.hip",
-        _ => "k.cu",
+        Language::Cuda => "k.cu",
     };
     let file = engine.analyze(
         &document,

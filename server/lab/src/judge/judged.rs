@@ -86,7 +86,7 @@ fn read(lists: &Path) -> anyhow::Result<BTreeMap<String, List>> {
             let of_file = || path.display().to_string();
             let repository = repository(&text).with_context(of_file)?;
             let list = known.entry(repository.to_owned()).or_default();
-            list.repository = repository.to_owned();
+            repository.clone_into(&mut list.repository);
             match kind {
                 "problems" => list
                     .problems
@@ -476,9 +476,10 @@ impl Findings {
     fn of(findings: &Value, folder: &Path) -> Findings {
         let mut all = Findings::default();
         for finding in findings.as_array().into_iter().flatten() {
-            let state = match finding["severity"] == "hint" {
-                true => State::Hint,
-                false => State::Shown,
+            let state = if finding["severity"] == "hint" {
+                State::Hint
+            } else {
+                State::Shown
             };
             if state == State::Shown {
                 all.shown += 1;

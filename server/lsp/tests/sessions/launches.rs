@@ -158,11 +158,7 @@ async fn a_launch_that_cannot_happen_says_why() {
 
 #[tokio::test]
 async fn a_size_that_nothing_gives_stands_in_all_rows() {
-    let text: String = SAXPY
-        .lines()
-        .take(4)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let text: String = SAXPY.split_inclusive('\n').take(4).collect();
     let mut client = open(&text).await;
     let asked = json!({"uri": URI, "kernel": "saxpy"});
     let tried = client.command("warplens.tryLaunch", asked).await;

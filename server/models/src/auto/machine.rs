@@ -155,9 +155,10 @@ impl<'p> Machine<'p> {
     /// together.
     fn on_one_word(&self, access: &ExecutedAccess, request: &Request) -> f64 {
         let linear = access.linear.as_ref();
-        match linear.is_some_and(LinearAddress::is_one_for_the_launch) {
-            true => request.passes * self.sharers / UPDATES_OF_A_WORD,
-            false => 0.0,
+        if linear.is_some_and(LinearAddress::is_one_for_the_launch) {
+            request.passes * self.sharers / UPDATES_OF_A_WORD
+        } else {
+            0.0
         }
     }
 

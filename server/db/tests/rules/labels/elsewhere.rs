@@ -7,7 +7,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Judged {
     /// Judged at all.
-    pub judged: usize,
+    pub all: usize,
     /// Above hints.
     pub shown: usize,
     /// Of those, with a fact that is right.
@@ -34,7 +34,7 @@ pub struct Named {
     /// Known.
     pub known: usize,
     /// With a finding on their lines, hints among them.
-    pub named: usize,
+    pub met: usize,
     /// That cost over a tenth of their kernel's time.
     pub costly: usize,
     /// Of those, with a finding above hints.
@@ -70,14 +70,14 @@ impl Elsewhere {
             if kind == "problem" {
                 let costs = worth == "costs";
                 all.problems.known += 1;
-                all.problems.named += usize::from(state != "silent");
+                all.problems.met += usize::from(state != "silent");
                 all.problems.costly += usize::from(costs);
                 all.problems.shown += usize::from(costs && shown);
                 continue;
             }
             let of_rule = all.rules.entry(rules.to_owned()).or_default();
             for judged in [of_rule, &mut all.all] {
-                judged.judged += 1;
+                judged.all += 1;
                 judged.shown += usize::from(shown);
                 judged.right += usize::from(shown && worth == "right");
                 judged.useful += usize::from(shown && useful == "yes");

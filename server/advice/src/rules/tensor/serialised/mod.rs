@@ -142,12 +142,9 @@ impl Reader<'_, '_> {
 
     fn statement(&mut self, statement: &Stmt) {
         match &statement.kind {
-            StmtKind::Declare(_, value) => {
-                if let Some(value) = value {
-                    self.value(value);
-                }
-            }
-            StmtKind::Expr(value) => self.value(value),
+            StmtKind::Declare(_, Some(value))
+            | StmtKind::Expr(value)
+            | StmtKind::Return(Some(value)) => self.value(value),
             StmtKind::If(condition, then, other) => {
                 self.value(condition);
                 let before = self.pending.clone();
@@ -189,11 +186,6 @@ impl Reader<'_, '_> {
             StmtKind::Switch(value, inner) => {
                 self.value(value);
                 self.block(inner);
-            }
-            StmtKind::Return(value) => {
-                if let Some(value) = value {
-                    self.value(value);
-                }
             }
             // Nothing is read or written.
             _ => {}
