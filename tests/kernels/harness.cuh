@@ -4,6 +4,7 @@
 // Usage of each program:  PROGRAM [--n N] [--block THREADS] [--repeat R] [--kernel NAME] [--json yes]
 // Output, one line for each kernel that ran:  kernel n block milliseconds ok|WRONG
 // With --json yes the line is an object with the whole launch and the spread of the times.
+// With --repeat 0 each kernel runs once and nothing is timed: for a profiler that counts.
 // Exit status: 0 all right, 1 a result was wrong, 2 bad usage, no device or a CUDA error.
 #pragma once
 
@@ -27,6 +28,10 @@
       std::exit(2);                                                                            \
     }                                                                                          \
   } while (0)
+
+// Of cuda_profiler_api.h, which the compiler's packages leave to one of its own.
+extern "C" cudaError_t CUDARTAPI cudaProfilerStart(void);
+extern "C" cudaError_t CUDARTAPI cudaProfilerStop(void);
 
 namespace harness {
 
@@ -114,7 +119,7 @@ class Program {
       } else if (option == "--json") {
         json_ = std::strcmp(value, "yes") == 0;
       } else if (option == "--repeat") {
-        repeat_ = number(argv[0], option, value);
+        repeat_ = number(argv[0], option, value, 0);
       } else if (option == "--block" && !fixed_block) {
         block = number(argv[0], option, value);
         if (block > 1024) usage(argv[0], "a block has at most 1024 threads");
@@ -140,15 +145,19 @@ class Program {
   }
 
   // Runs one kernel: once through `prepare` and `launch` for `error` to judge, then `repeat` times
-  // for the clock (median). `launch` must leave its inputs as they are or not depend on them.
+  // for the clock (median), then as often without a pause in between (a launch's share of that time has
+  // no launch overhead in it). `launch` must launch one kernel and leave its inputs as they are or not
+  // depend on them. A profiler that is asked to wait for it sees the first launch alone.
   template <typename Prepare, typename Start, typename Error>
   void run(const char* kernel, const Launch& with, Prepare prepare, Start launch, Error error,
            double tolerance = 1e-5) {
     if (!only_.empty() && only_ != kernel) return;
     prepare();
+    CUDA_CHECK(cudaProfilerStart());
     launch();
     CUDA_CHECK(cudaGetLastError());
     CUDA_CHECK(cudaDeviceSynchronize());
+    CUDA_CHECK(cudaProfilerStop());
     const double off = error();
     const bool right = off <= tolerance;
 
@@ -161,11 +170,17 @@ class Program {
       CUDA_CHECK(cudaEventElapsedTime(&ms, start_, stop_));
     }
     std::sort(times.begin(), times.end());
+    float in_a_row = 0.0f;
+    CUDA_CHECK(cudaEventRecord(start_));
+    for (int i = 0; i < repeat_; ++i) launch();
+    CUDA_CHECK(cudaEventRecord(stop_));
+    CUDA_CHECK(cudaEventSynchronize(stop_));
+    CUDA_CHECK(cudaEventElapsedTime(&in_a_row, start_, stop_));
     if (json_) {
-      print_json(kernel, with, times, right);
+      print_json(kernel, with, times, in_a_row, right);
     } else {
       std::printf("%s %d %s %.6f %s\n", kernel, n, shape(with.block).c_str(),
-                  times[times.size() / 2], right ? "ok" : "WRONG");
+                  times.empty() ? 0.0f : times[times.size() / 2], right ? "ok" : "WRONG");
     }
     std::fflush(stdout);
     if (!right) {
@@ -189,7 +204,7 @@ class Program {
  private:
   // `times` in milliseconds, sorted; low and high leave a tenth of them out on either side.
   void print_json(const char* kernel, const Launch& with, const std::vector<float>& times,
-                  bool right) const {
+                  float in_a_row, bool right) const {
     const auto at = [&](size_t tenths) { return times[(times.size() - 1) * tenths / 10]; };
     std::printf("{\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
                 "\"dynamic_shared_bytes\":%zu,\"args\":{",
@@ -200,9 +215,12 @@ class Program {
       std::printf("%s\"%s\":%lld", comma, argument.first.c_str(), argument.second);
       comma = ",";
     }
-    std::printf("},\"ms\":{\"median\":%.6f,\"low\":%.6f,\"high\":%.6f,\"least\":%.6f},"
-                "\"repeat\":%zu,\"right\":%s}\n",
-                at(5), at(1), at(9), times.front(), times.size(), right ? "true" : "false");
+    std::printf("},");
+    if (!times.empty()) {
+      std::printf("\"ms\":{\"median\":%.6f,\"low\":%.6f,\"high\":%.6f,\"least\":%.6f,\"in_a_row\":%.6f},",
+                  at(5), at(1), at(9), times.front(), in_a_row / static_cast<float>(times.size()));
+    }
+    std::printf("\"repeat\":%zu,\"right\":%s}\n", times.size(), right ? "true" : "false");
   }
   [[noreturn]] static void usage(const char* program, const std::string& why) {
     std::fprintf(stderr, "%s: %s\nusage: %s [--n N] [--block THREADS] [--repeat R] [--kernel NAME] "
@@ -210,11 +228,12 @@ class Program {
                  program, why.c_str(), program);
     std::exit(2);
   }
-  static int number(const char* program, const std::string& option, const char* text) {
+  static int number(const char* program, const std::string& option, const char* text,
+                    int least = 1) {
     char* end = nullptr;
     const long value = std::strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < 1 || value > (1L << 30)) {
-      usage(program, option + " takes a whole number from 1 to 2^30");
+    if (end == text || *end != '\0' || value < least || value > (1L << 30)) {
+      usage(program, option + " takes a whole number from " + std::to_string(least) + " to 2^30");
     }
     return static_cast<int>(value);
   }

@@ -178,12 +178,11 @@ fn has_word(text: &str, name: &str) -> bool {
     found.any(|(at, _)| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word))
 }
 
-/// Where each function of a text begins now, by the hash of what it says.
+/// Where each item of a text begins now, by the hash of what it says.
 fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
     program
         .items
         .iter()
-        .filter(|item| matches!(item.kind, ItemKind::Function(_) | ItemKind::Declaration))
         .map(|item| {
             let hash = warplens_hir::text_hash(&program.text.text[item.range.clone()]);
             (hash, item.line)

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warplens_facts::facts::{Assumed, Assumption, Count, Launch, OpClass, UNKNOWN};
 use warplens_facts::{Contents, Cover, Request, analyze};
-use warplens_ir::{Expr, ExprKind, Kernel, Type, expressions};
+use warplens_ir::{Expr, ExprKind, Function, Kernel, Type, expressions};
 use warplens_models::{Bottleneck, Estimate, ModelId, ModelInput, OpenTime, Question};
 
 use crate::KernelAnalysis;
@@ -209,21 +209,38 @@ impl Sizes {
     }
 }
 
-/// Names of the integer parameters, and members of parameters, that the kernel's statements read.
+/// Names of the integer parameters, and members of parameters, that the kernel's statements read; what they read of a texture
+/// names it and is no size.
 fn parameters_read(kernel: &Kernel) -> Vec<String> {
-    let mut read = vec![false; kernel.vars.len()];
-    let mut visit = |expr: &Expr| {
-        if let ExprKind::Var(id) = expr.kind
-            && let Some(read) = read.get_mut(id.0 as usize)
-        {
-            *read = true;
+    let mut read = vec![0_usize; kernel.vars.len()];
+    let mut of_textures = read.clone();
+    let mut visit = |expr: &Expr| match &expr.kind {
+        ExprKind::Var(id) => {
+            if let Some(read) = read.get_mut(id.0 as usize) {
+                *read += 1;
+            }
         }
+        ExprKind::Call(Function::Texture { .. }, arguments) => {
+            for argument in arguments {
+                let argument = argument.without_casts();
+                if let ExprKind::Var(id) = argument.kind
+                    && argument.ty == Type::SIZE
+                    && let Some(read) = of_textures.get_mut(id.0 as usize)
+                {
+                    *read += 1;
+                }
+            }
+        }
+        _ => {}
     };
     expressions(&kernel.body, &mut visit);
     for routine in &kernel.routines {
         expressions(&routine.body, &mut visit);
     }
-    let integers = kernel.integers().filter(|(id, _)| read[id.0 as usize]);
+    let integers = kernel.integers().filter(|(id, _)| {
+        let id = id.0 as usize;
+        read[id] > of_textures[id]
+    });
     integers.map(|(_, var)| var.name.clone()).collect()
 }
 

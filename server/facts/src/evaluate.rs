@@ -392,7 +392,11 @@ impl Executor<'_> {
                     }
                     Kind::Pointer(array, offset) => {
                         let step = self.arena.constant(by * scale);
-                        Value::pointer(array, self.arena.add(offset, step))
+                        let moved = match target.ty.element() {
+                            Some(element) if element.is_unread() => self.at_unread(target.site),
+                            _ => self.arena.add(offset, step),
+                        };
+                        Value::pointer(array, moved)
                     }
                     Kind::Data => Value::data(before.variation),
                 };
@@ -855,6 +859,10 @@ impl Executor<'_> {
         let by_id = self.as_int(by);
         let bytes = self.arena.scale(by_id, if back { -size } else { size });
         let moved = self.arena.add(offset, bytes);
+        let moved = match pointer.ty.element() {
+            Some(element) if element.is_unread() => self.at_unread(pointer.site),
+            _ => moved,
+        };
         let mut by = by.clone();
         self.integer(Some(moved), line, &mut [&mut by]);
         Value::pointer(array, moved)
@@ -1742,6 +1750,9 @@ impl Executor<'_> {
                 let id = self.as_int(&index_value);
                 self.pending.append(&mut index_value.loads);
                 match from {
+                    Place::Memory(array, _) if expression.ty.is_unread() => {
+                        Place::Memory(array, self.at_unread(expression.site))
+                    }
                     Place::Memory(array, offset) => {
                         let bytes = self.arena.scale(id, size);
                         Place::Memory(array, self.arena.add(offset, bytes))
@@ -1777,6 +1788,12 @@ impl Executor<'_> {
                 Place::Lost
             }
         }
+    }
+
+    /// Where an element is whose size is not known.
+    fn at_unread(&mut self, site: Site) -> Id {
+        self.lose(site, Reason::UnreadType);
+        self.unknown(true, Variation::ANY)
     }
 
     fn pointed_at(&mut self, pointer: &Expr) -> Place {
@@ -1985,7 +2002,7 @@ impl Executor<'_> {
         let mut loads = Vec::new();
         let mut done = 0u64;
         let element = expression.ty.size() as u32;
-        if size == 0 {
+        if size == 0 || expression.ty.is_unread() {
             self.lose(expression.site, Reason::UnreadType);
             return loads;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
-use crate::definition::{Definition, node_ending};
+use crate::definition::{Definition, Within, node_ending};
 use crate::lower::Lowering;
 use crate::outline::{Item, ItemKind};
 use crate::unit::{Found, Unit};
@@ -52,7 +52,8 @@ impl Unit {
         // Functions first: a constant may be the value of one further down in a class.
         for item in items {
             if let ItemKind::Function(name) = &item.kind {
-                let definition = Definition::new(parsed, item.range.clone(), header);
+                let within = Within::item(parsed, item);
+                let definition = Definition::new(parsed, item.range.clone(), header, within);
                 unit.functions
                     .entry(name.clone())
                     .or_default()
@@ -63,27 +64,33 @@ impl Unit {
             if item.kind == ItemKind::Declaration
                 && let Some(node) = node_ending(parsed, &item.range, DECLARATIONS)
             {
-                unit.declare(node, parsed, header);
+                unit.declare(node, parsed, header, Within::item(parsed, item));
             }
         }
         unit
     }
 
-    fn declare(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool) {
+    fn declare(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool, within: Within) {
         match node.kind() {
             Kind::StructSpecifier
             | Kind::ClassSpecifier
             | Kind::UnionSpecifier
             | Kind::EnumSpecifier => {
-                let found = Lowering::for_unit(self, parsed, header).declared_type(node);
+                let found = Lowering::for_unit(self, parsed, header)
+                    .inside(within)
+                    .declared_type(node);
                 self.take(found);
             }
             Kind::TypeDefinition | Kind::AliasDeclaration => {
-                let found = Lowering::for_unit(self, parsed, header).typedefs_at_file_scope(node);
+                let found = Lowering::for_unit(self, parsed, header)
+                    .inside(within)
+                    .typedefs_at_file_scope(node);
                 self.take(found);
             }
             Kind::Declaration => {
-                let found = Lowering::for_unit(self, parsed, header).file_variables(node);
+                let found = Lowering::for_unit(self, parsed, header)
+                    .inside(within)
+                    .file_variables(node);
                 self.take(found);
             }
             Kind::TemplateDeclaration => {
@@ -105,7 +112,7 @@ impl Unit {
                             return;
                         };
                         if ty.field(Field::Body).is_none() {
-                            self.declare_variable_template(node, inner, parsed, header);
+                            self.declare_variable_template(node, inner, parsed, header, within);
                             return;
                         }
                         ty.field(Field::Name)
@@ -118,7 +125,7 @@ impl Unit {
                     _ => name,
                 };
                 let name = parsed.text[name.byte_range()].to_owned();
-                let definition = Definition::new(parsed, node.byte_range(), header);
+                let definition = Definition::new(parsed, node.byte_range(), header, within);
                 self.templates.entry(name).or_default().push(definition);
             }
             _ => {}
@@ -131,6 +138,7 @@ impl Unit {
         inner: Node,
         parsed: &Arc<Expanded>,
         header: bool,
+        within: Within,
     ) {
         let mut at = inner.field(Field::Declarator);
         while let Some(declarator) = at {
@@ -138,7 +146,7 @@ impl Unit {
                 Kind::FunctionDeclarator => return,
                 Kind::Identifier => {
                     let name = parsed.text[declarator.byte_range()].to_owned();
-                    let definition = Definition::new(parsed, node.byte_range(), header);
+                    let definition = Definition::new(parsed, node.byte_range(), header, within);
                     // The primary template comes first.
                     self.variable_templates.entry(name).or_insert(definition);
                     return;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use rustc_hash::FxHasher;
 use warplens_syntax::{Expanded, Kind, Node};
 
+use crate::outline::Item;
+
 /// Where something is defined.
 #[derive(Clone)]
 pub struct Definition {
@@ -19,6 +21,27 @@ pub struct Definition {
     pub hash: u64,
     /// True in a header.
     pub header: bool,
+    /// The item that contains it.
+    pub within: Within,
+}
+
+/// The item of a file that contains a definition, or is it. While the file is edited elsewhere the item keeps its hash, and the
+/// definition its distance from the item's first line.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Within {
+    /// The hash of the item's text.
+    pub hash: u64,
+    /// The line of its first byte.
+    pub line: u32,
+}
+
+impl Within {
+    pub(crate) fn item(text: &Expanded, item: &Item) -> Within {
+        Within {
+            hash: text_hash(&text.text[item.range.clone()]),
+            line: item.line,
+        }
+    }
 }
 
 impl fmt::Debug for Definition {
@@ -28,13 +51,19 @@ impl fmt::Debug for Definition {
 }
 
 impl Definition {
-    pub(crate) fn new(text: &Arc<Expanded>, range: Range<usize>, header: bool) -> Definition {
+    pub(crate) fn new(
+        text: &Arc<Expanded>,
+        range: Range<usize>,
+        header: bool,
+        within: Within,
+    ) -> Definition {
         let hash = text_hash(&text.text[range.clone()]);
         Definition {
             text: Arc::clone(text),
             range,
             hash,
             header,
+            within,
         }
     }
 

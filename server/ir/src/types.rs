@@ -42,6 +42,8 @@ pub struct Struct {
     pub align: u64,
     /// What its fields hold in the end, and itself: an array is as much as one of its elements.
     pub parts: u64,
+    /// The type of a member was not read: the size is that of the others.
+    pub unread: bool,
     /// Its definition with what binds its template parameters; absent where only the layout is known.
     pub class: Option<Origin>,
 }
@@ -129,6 +131,7 @@ impl Struct {
         let (mut offset, mut align, mut size) = (0u64, min_align.clamp(1, MOST_ALIGNED), 0u64);
         let mut laid = Vec::with_capacity(fields.len());
         let mut parts = 1u64;
+        let unread = fields.iter().any(|(_, ty)| ty.is_unread());
         for (name, ty) in fields {
             parts = parts.saturating_add(ty.parts());
             align = align.max(ty.align());
@@ -151,6 +154,7 @@ impl Struct {
             size: size.max(1).next_multiple_of(align),
             align,
             parts,
+            unread,
             class: None,
         }
     }
@@ -248,6 +252,16 @@ impl Type {
             }
             Type::Struct(structure) => structure.size,
             Type::Vector(element, lanes) => element.size() * u64::from(*lanes),
+        }
+    }
+
+    /// True where its size is not known: it was not read, or it holds what was not.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            Type::Unknown(_) => true,
+            Type::Struct(structure) => structure.unread,
+            Type::Array(element, _) | Type::Vector(element, _) => element.is_unread(),
+            _ => false,
         }
     }
 

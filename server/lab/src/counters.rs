@@ -323,10 +323,10 @@ fn kernel(entry: &Value, gpu: &str, predict: Predict) -> anyhow::Result<Compared
 /// The first measured line whose text is another now; white space does not count.
 fn changed<'a>(text: &str, mut lines: impl Iterator<Item = &'a Value>) -> Option<u64> {
     let now: Vec<&str> = text.lines().collect();
+    // ncu leaves quotes of a line as they are in its own, so that their places are lost.
     let words = |text: &str| {
-        text.split_whitespace()
-            .map(str::to_owned)
-            .collect::<String>()
+        let kept = text.chars().filter(|c| !c.is_whitespace() && *c != '"');
+        kept.collect::<String>()
     };
     lines.find_map(|measured| {
         let line = measured["line"].as_u64()?;
@@ -341,15 +341,11 @@ fn changed<'a>(text: &str, mut lines: impl Iterator<Item = &'a Value>) -> Option
 /// The built-in GPU that is the device, else one of the same architecture: requests cost the same there.
 fn like(name: &str, compute_capability: &str) -> anyhow::Result<String> {
     let architecture = format!("sm_{}", compute_capability.replace('.', ""));
-    let alike: Vec<_> = Profiles::builtin()
-        .iter()
+    let profiles = Profiles::builtin();
+    profiles
+        .named(name)
         .filter(|profile| profile.architecture == architecture)
-        .collect();
-    let slug = measure::slug(name);
-    alike
-        .iter()
-        .find(|profile| measure::slug(&profile.name).starts_with(&slug))
-        .or(alike.first())
+        .or_else(|| profiles.named(&architecture))
         .map(|profile| profile.id.clone())
         .with_context(|| {
             format!("no built-in GPU has the architecture {architecture} of {name}: give --gpu ID")

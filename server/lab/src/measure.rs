@@ -28,7 +28,7 @@ pub const REFUSED: &str = "ERR_NVGPUCTRPERM";
 /// Time every kernel of tests/kernels on this machine's GPU, and read its counters where ncu may
 ///
 /// Writes tests/measured/DEVICE/kernels.json after each step, so that what was measured stays when the
-/// machine goes away. Results are checked against the host's. Without a GPU use --dry-run: everything is
+/// machine goes away; what the file has of this device beyond what is measured now stays in it. Results are checked against the host's. Without a GPU use --dry-run: everything is
 /// compiled with the nvcc of the package index and the plan is printed.
 #[derive(Debug, Args)]
 pub struct Measure {
@@ -47,6 +47,9 @@ pub struct Measure {
     /// Times only
     #[arg(long)]
     no_counters: bool,
+    /// Counters only
+    #[arg(long, conflicts_with = "no_counters")]
+    no_times: bool,
 }
 
 /// What one program is run with: every size with every block; 0 is the program's own block.
@@ -60,10 +63,47 @@ struct Plan {
 }
 
 const LINEAR: &[u32] = &[1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
-const SQUARE: &[u32] = &[256, 512, 1024, 2048];
+// The host's own product takes longer than everything else from there on.
+const SQUARE: &[u32] = &[256, 512, 1024, 1536];
 const BLOCKS: &[u32] = &[32, 64, 128, 256, 512, 1024];
 
 const PLANS: &[Plan] = &[
+    Plan {
+        program: "hgemm",
+        kernels: &[
+            "hgemm_naive",
+            "hgemm_wmma",
+            "hgemm_mma",
+            "hgemm_padded",
+            "hgemm_async",
+            "hgemm_swizzled",
+            "hgemm_stages",
+        ],
+        sizes: &[512, 1024, 2048, 4096],
+        blocks: &[0],
+        counted: 1024,
+    },
+    Plan {
+        program: "attention",
+        kernels: &["attention"],
+        sizes: &[512, 1024, 2048, 4096],
+        blocks: &[0],
+        counted: 512,
+    },
+    Plan {
+        program: "inference",
+        kernels: &[
+            "add_rms_norm",
+            "softmax_rows",
+            "rotate",
+            "gemv_int4",
+            "paged_decode",
+            "gather_rows",
+        ],
+        sizes: &[1024, 4096, 8192],
+        blocks: &[0],
+        counted: 4096,
+    },
     Plan {
         program: "vector_add",
         kernels: &[
@@ -273,7 +313,10 @@ const PLANS: &[Plan] = &[
 /// Kernel-wide counters beside the per-line ones of ncu's section `SourceCounters`.
 const METRICS: &str = "gpu__time_duration.sum,sm__cycles_elapsed.max,sm__warps_active.avg.pct_of_peak_sustained_active,\
 smsp__inst_executed.sum,smsp__thread_inst_executed_per_inst_executed.ratio,dram__bytes_read.sum,dram__bytes_write.sum,\
-lts__t_bytes.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,launch__registers_per_thread,\
+lts__t_bytes.sum,lts__t_sectors_op_read.sum,lts__t_sectors_op_write.sum,\
+l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum,l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,\
+l1tex__t_sector_hit_rate.pct,lts__t_sector_hit_rate.pct,l1tex__data_pipe_lsu_wavefronts_mem_shared.sum,\
+l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum,launch__registers_per_thread,\
 launch__occupancy_limit_registers,launch__occupancy_limit_shared_mem,launch__occupancy_limit_warps,launch__waves_per_multiprocessor";
 
 /// Why there are no counters where everything before took too long.
@@ -311,7 +354,9 @@ impl Measure {
         let mut record = Record::new(&self.out, device)?;
         let deadline = Instant::now() + Duration::from_mins(self.minutes);
         // Times first: they are the most wanted, and one program's are whole before the next begins.
-        for plan in self.plans() {
+        let timed = self.plans().filter(|_| !self.no_times);
+        for plan in timed {
+            record.forget("runs", plan);
             for &n in plan.sizes {
                 for &block in plan.blocks {
                     if Instant::now() > deadline {
@@ -327,17 +372,27 @@ impl Measure {
             record.without_counters("they were not asked for (--no-counters)")?;
             return Ok(record.finish());
         }
+        // What ncu kept of one program is read out while the next is run.
+        let mut reading: Option<std::thread::JoinHandle<Vec<Value>>> = None;
         for plan in self.plans() {
-            for kernel in plan.kernels {
-                if Instant::now() > deadline {
-                    record.without_counters(OUT_OF_TIME)?;
-                    return Ok(record.finish());
-                }
-                if !record.count(&programs, plan, kernel)? {
-                    return Ok(record.finish());
-                }
+            if Instant::now() > deadline {
+                record.counted(reading.take())?;
+                record.without_counters(OUT_OF_TIME)?;
+                return Ok(record.finish());
             }
+            let report = match collect(&programs, plan) {
+                Ok(report) => report,
+                Err(why) => {
+                    record.counted(reading.take())?;
+                    record.without_counters(&why)?;
+                    return Ok(record.finish());
+                }
+            };
+            record.counted(reading.take())?;
+            record.forget("counters", plan);
+            reading = Some(std::thread::spawn(move || report.read()));
         }
+        record.counted(reading)?;
         Ok(record.finish())
     }
 
@@ -482,18 +537,39 @@ impl Record {
         provenance.insert(
             "how".into(),
             json!(
-                "ms: CUDA events around one launch, caches as the launch before left them; \
-                 counters: first launch under ncu, caches flushed, clocks locked to base"
+                "ms: CUDA events around one launch, and in_a_row around many, a launch's share; caches as the launch before left \
+                 them; counters: first launch under ncu, caches flushed, clocks as they were"
             ),
         );
+        let file = folder.join(FILE);
+        let kept = std::fs::read_to_string(&file).ok();
+        let kept = kept.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        // Another driver or compiler measures something else.
+        let same = |of: &Value| {
+            ["device", "nvcc"]
+                .iter()
+                .all(|key| Some(&of[*key]) == provenance.get(*key))
+        };
+        let kept = kept.filter(same).unwrap_or_default();
+        let list = |key: &str| kept[key].as_array().cloned().unwrap_or_default();
         Ok(Record {
-            file: folder.join(FILE),
+            file,
+            runs: list("runs"),
+            counters: list("counters"),
             provenance,
-            runs: Vec::new(),
-            counters: Vec::new(),
             refused: None,
             wrong: 0,
         })
+    }
+
+    /// What an earlier day measured of a program makes room for what is measured now.
+    fn forget(&mut self, what: &str, plan: &Plan) {
+        let list = if what == "runs" {
+            &mut self.runs
+        } else {
+            &mut self.counters
+        };
+        list.retain(|entry| entry["program"] != plan.program);
     }
 
     /// All kernels of one program in one configuration.
@@ -536,67 +612,19 @@ impl Record {
         self.save()
     }
 
-    /// One kernel under ncu. False where ncu may not read counters here, so that no other need be tried.
-    fn count(&mut self, programs: &Path, plan: &Plan, kernel: &str) -> anyhow::Result<bool> {
-        let report = programs.join(format!("{}.ncu-rep", slug(kernel)));
-        let run = |metrics: Option<&str>| {
-            let mut ncu = Command::new("ncu");
-            ncu.args(["--force-overwrite", "--launch-count", "1"])
-                .args(["--section", "SourceCounters"]);
-            if let Some(metrics) = metrics {
-                ncu.args(["--metrics", metrics]);
-            }
-            ncu.arg("--export")
-                .arg(&report)
-                .arg(programs.join(plan.program))
-                .args(["--json", "yes", "--repeat", "1", "--kernel", kernel])
-                .args(["--n", &plan.counted.to_string()]);
-            process::run(&mut ncu, RUN_LIMIT)
+    /// Keeps what was read out of a program's report.
+    fn counted(
+        &mut self,
+        reading: Option<std::thread::JoinHandle<Vec<Value>>>,
+    ) -> anyhow::Result<()> {
+        let Some(reading) = reading else {
+            return Ok(());
         };
-        let _ = std::fs::remove_file(&report);
-        // A counter that this GPU lacks makes ncu refuse them all: then the lines' own are asked for alone.
-        let outcome = match run(Some(METRICS)) {
-            Ok(outcome) if report.is_file() => outcome,
-            Ok(outcome) if outcome.tail.contains(REFUSED) => {
-                self.without_counters(&format!("ncu may not read them here: {REFUSED}"))?;
-                return Ok(false);
-            }
-            Ok(_) => run(None)?,
-            Err(error) => {
-                self.without_counters(&format!("{error:#}"))?;
-                return Ok(false);
-            }
-        };
-        if !report.is_file() {
-            println!("{kernel}: no counters");
-            return Ok(true);
+        match reading.join() {
+            Ok(counters) => self.counters.extend(counters),
+            Err(_) => println!("a report could not be read"),
         }
-        let launch = outcome
-            .tail
-            .lines()
-            .find_map(|line| serde_json::from_str::<Value>(line).ok())
-            .unwrap_or(Value::Null);
-        let page = |arguments: &[&str]| {
-            Command::new("ncu")
-                .arg("--import")
-                .arg(&report)
-                .args(["--csv", "--page"])
-                .args(arguments)
-                .output()
-                .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-                .unwrap_or_default()
-        };
-        let file = format!("{}.cu", plan.program);
-        let source = page(&["source", "--print-source", "cuda,sass"]);
-        self.counters.push(counted(
-            plan.program,
-            &file,
-            &launch,
-            &page(&["raw"]),
-            &source,
-        ));
-        self.save()?;
-        Ok(true)
+        self.save()
     }
 
     /// Says and keeps why there are no counters: else the file would read as if none were requested.
@@ -618,7 +646,7 @@ impl Record {
             all.insert("no_counters".into(), json!(why));
         }
         let half = self.file.with_extension("json.part");
-        std::fs::write(&half, serde_json::to_string_pretty(&all)?)?;
+        std::fs::write(&half, one_a_line(&all))?;
         std::fs::rename(&half, &self.file)?;
         Ok(())
     }
@@ -639,6 +667,99 @@ impl Record {
     }
 }
 
+/// What ncu kept of one program's kernels, each run once.
+struct Report {
+    plan: &'static Plan,
+    file: PathBuf,
+    /// What the program printed of each launch.
+    launches: Vec<Value>,
+}
+
+/// Runs a program under ncu, every kernel once. Why no counters can be read on this machine, else.
+fn collect(programs: &Path, plan: &'static Plan) -> Result<Report, String> {
+    let file = programs.join(format!("{}.ncu-rep", plan.program));
+    let run = |metrics: Option<&str>| {
+        let mut ncu = Command::new("ncu");
+        // The clocks stay as they are: a machine may be lent, and times are wanted as users have them.
+        ncu.args(["--force-overwrite", "--clock-control", "none"])
+            .args(["--profile-from-start", "off"])
+            .args(["--section", "SourceCounters"]);
+        if let Some(metrics) = metrics {
+            ncu.args(["--metrics", metrics]);
+        }
+        ncu.arg("--export")
+            .arg(&file)
+            .arg(programs.join(plan.program))
+            .args(["--json", "yes", "--repeat", "0"])
+            .args(["--n", &plan.counted.to_string()]);
+        process::run(&mut ncu, RUN_LIMIT).map_err(|error| format!("{error:#}"))
+    };
+    let _ = std::fs::remove_file(&file);
+    // A counter that this GPU lacks makes ncu refuse them all: then the lines' own are asked for alone.
+    let mut outcome = run(Some(METRICS))?;
+    if outcome.tail.contains(REFUSED) {
+        return Err(format!("ncu may not read them here: {REFUSED}"));
+    }
+    if !file.is_file() {
+        outcome = run(None)?;
+    }
+    let lines = outcome.tail.lines();
+    let launches: Vec<Value> = lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    println!("{}: {} launches counted", plan.program, launches.len());
+    Ok(Report {
+        plan,
+        file,
+        launches,
+    })
+}
+
+impl Report {
+    /// The entries of its launches, each page read by an ncu of its own.
+    fn read(&self) -> Vec<Value> {
+        if !self.file.is_file() {
+            return Vec::new();
+        }
+        let page = |number: usize, arguments: &[&str]| {
+            let text = Command::new("ncu")
+                .arg("--import")
+                .arg(&self.file)
+                .args(["--launch-skip", &number.to_string(), "--launch-count", "1"])
+                .args(["--csv", "--page"])
+                .args(arguments)
+                .output()
+                .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+                .unwrap_or_default();
+            // Beside the report, for who wonders what was made of it.
+            let beside = self
+                .file
+                .with_extension(format!("{number}.{}.csv", arguments[0]));
+            let _ = std::fs::write(beside, &text);
+            text
+        };
+        let entry = |number: usize, launch: &Value| {
+            counted(
+                self.plan.program,
+                &format!("{}.cu", self.plan.program),
+                launch,
+                &page(number, &["raw"]),
+                &page(number, &["source", "--print-source", "cuda,sass"]),
+            )
+        };
+        std::thread::scope(|scope| {
+            let each = self.launches.iter().enumerate();
+            let reading: Vec<_> = each
+                .map(|(number, launch)| scope.spawn(move || entry(number, launch)))
+                .collect();
+            reading
+                .into_iter()
+                .filter_map(|one| one.join().ok())
+                .collect()
+        })
+    }
+}
+
 /// One kernel's entry of the file: the launch as the program printed it, ncu's pages `raw` and `source` as CSV.
 pub fn counted(program: &str, file: &str, launch: &Value, raw: &str, source: &str) -> Value {
     let ncu::Source {
@@ -648,10 +769,44 @@ pub fn counted(program: &str, file: &str, launch: &Value, raw: &str, source: &st
     json!({
         "program": program,
         "launch": launch,
-        "metrics": ncu::raw_metrics(raw),
+        "metrics": ncu::raw_metrics(raw, METRICS),
         "lines": lines,
         "instructions": instructions,
     })
+}
+
+/// The document with each run, line and instruction on a line of its own: what a day changed is read in a difference.
+fn one_a_line(all: &Map<String, Value>) -> String {
+    let list = |entries: &[Value], indent: &str| {
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|entry| format!("{indent}{entry}"))
+            .collect();
+        format!("[\n{}\n{}]", entries.join(",\n"), &indent[1..])
+    };
+    let fields = |of: &Map<String, Value>, indent: &str, field: &dyn Fn(&Value) -> String| {
+        let fields: Vec<String> = of
+            .iter()
+            .map(|(name, value)| format!("{indent}{}: {}", json!(name), field(value)))
+            .collect();
+        format!("{{\n{}\n{}}}", fields.join(",\n"), &indent[1..])
+    };
+    let of_kernel = |value: &Value| match value.as_array() {
+        Some(entries) => list(entries, "    "),
+        None => value.to_string(),
+    };
+    let field = |value: &Value| match value.as_array() {
+        Some(entries) if entries.iter().any(|entry| entry.get("metrics").is_some()) => {
+            let kernels = entries.iter().filter_map(Value::as_object);
+            let kernels: Vec<String> = kernels
+                .map(|kernel| format!("  {}", fields(kernel, "   ", &of_kernel)))
+                .collect();
+            format!("[\n{}\n ]", kernels.join(",\n"))
+        }
+        Some(entries) => list(entries, "  "),
+        None => value.to_string(),
+    };
+    fields(all, " ", &field) + "\n"
 }
 
 /// `NVIDIA H200` as a folder: `nvidia-h200`.
@@ -711,6 +866,17 @@ mod tests {
         let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
         assert_eq!(kept["no_counters"], "not permitted");
         assert_eq!(kept["runs"][0]["kernel"], "k");
+        record.counters.push(
+            json!({"program": "p", "metrics": {"m": 1}, "lines": [{"line": 1}, {"line": 2}]}),
+        );
+        record.save().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let kept: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(kept["counters"][0]["lines"][1]["line"], 2);
+        assert!(
+            text.lines().any(|line| line.trim() == "{\"line\":1},"),
+            "{text}"
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -146,6 +146,8 @@ fn snippet(out: &mut String, diagnostic: &Diagnostic, text: &str, paint: Paint, 
 pub struct KernelTable {
     table: Table,
     assumed: bool,
+    /// A kernel has statements that were not understood.
+    partial: bool,
 }
 
 impl Default for KernelTable {
@@ -164,6 +166,7 @@ impl Default for KernelTable {
             ])
             .elastic(0),
             assumed: false,
+            partial: false,
         }
     }
 }
@@ -197,6 +200,11 @@ impl KernelTable {
                 Cell::from(text)
             }
         };
+        let mut time = shown_time(&estimate).unwrap_or_else(|| "-".to_owned());
+        if !facts.not_understood.is_empty() {
+            self.partial = true;
+            time.push('?');
+        }
         let grid = analysis.grid_formula();
         let grid = grid.unwrap_or_else(|| extents(launch.grid));
         let grid = marked(grid, launch.grid_source);
@@ -206,10 +214,7 @@ impl KernelTable {
             Cell::new(line.to_string(), Paint::Quiet),
             grid,
             block,
-            Cell::new(
-                shown_time(&estimate).unwrap_or_else(|| "-".to_owned()),
-                Paint::Strong,
-            ),
+            Cell::new(time, Paint::Strong),
             estimate
                 .bottleneck
                 .map_or_else(|| "-".to_owned(), |b| words(b.name()))
@@ -225,7 +230,7 @@ impl KernelTable {
         self.table.is_empty()
     }
 
-    /// The table, with a legend where a `*` occurs.
+    /// The table, with a legend where a `*` or a `?` occurs.
     pub fn render(&self, style: Style) -> String {
         let mut out = self.table.render(style, 0);
         if self.assumed {
@@ -234,6 +239,13 @@ impl KernelTable {
                 Paint::Quiet,
                 "* assumed: say it in the source with `// warplens: block=(x,y) grid=(x,y)`, \
                  in warplens.toml, or with --block and --grid of `warplens estimate`\n",
+            );
+        }
+        if self.partial {
+            style.push(
+                &mut out,
+                Paint::Quiet,
+                "? without statements that were not understood: `warplens check --stats --losses` lists them\n",
             );
         }
         out

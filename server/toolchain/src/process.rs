@@ -156,11 +156,11 @@ impl Watch {
             .stderr(Stdio::null())
             // What a terminal sends to this process's group is not for it.
             .process_group(0);
-        // Where there is no shell the program still ends with a process that ends by itself.
+        // Without a shell there is no watch: the program ends where this process exits in order.
         shell.spawn().ok().map(Watch)
     }
 
-    /// A job of the system would do it; programs end with a process that ends by itself.
+    /// Windows has job objects for this, which are not used: a program ends when it is done.
     #[cfg(not(unix))]
     fn over(_: &Child, _: &Path) -> Option<Watch> {
         None

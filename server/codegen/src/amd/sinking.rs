@@ -22,18 +22,13 @@ pub(super) fn sunk(graph: &Graph, flow: &Flow) -> Graph {
         for v in code.into_iter().rev() {
             let op = graph.op(v);
             let is_load = matches!(op, Op::Load(..)) && !changes_memory;
-            changes_memory |= op.has_effect() || matches!(op, Op::System | Op::Other);
-            let target = if op.is_pure() && !matches!(op, Op::Piece(_)) {
-                uses.common(v, flow)
-                    .and_then(|at| entry(&graph, flow, block, at))
-            } else if is_load {
-                // Right behind the branch: nothing is between.
-                uses.common(v, flow)
-                    .and_then(|at| entry(&graph, flow, block, at))
-                    .filter(|to| graph.block(*to).from[..] == [block])
-            } else {
-                None
-            };
+            changes_memory |= op.has_effect() || op == Op::Other;
+            let moves = is_load || op.is_pure() && !matches!(op, Op::Piece(_));
+            let target = uses.common(v, flow).filter(|_| moves);
+            let target = target
+                .and_then(|at| entry(&graph, flow, block, at))
+                // A load goes right behind the branch alone: nothing is between.
+                .filter(|to| !is_load || graph.block(*to).from[..] == [block]);
             match target {
                 Some(to) => {
                     moved[to.0 as usize].push(v);

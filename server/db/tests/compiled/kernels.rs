@@ -481,7 +481,7 @@ fn micro_kernels_are_what_nvcc_made_of_them() {
 /// and matrix instructions are as many, and the registers are near enough for the same number of resident blocks.
 #[test]
 fn kernels_of_today_are_what_nvcc_makes_of_them() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
     let (mut kernels, mut wrong) = (0, Vec::new());
     for file in ["hgemm.cu", "attention.cu", "inference.cu"] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
@@ -519,7 +519,7 @@ fn kernels_of_today_are_what_nvcc_makes_of_them() {
 /// more than padding.
 #[test]
 fn the_ladder_of_products_is_climbed_in_its_order() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/compiled/hgemm.cu");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/hgemm.cu");
     let text = std::fs::read_to_string(path).expect("our own fixture");
     for gpu in ["a100-sxm4-40gb", "rtx-3090", "h100-sxm5"] {
         let settings = Settings {

@@ -259,3 +259,17 @@ fn a_barrier_of_the_block_stands_where_it_is_written() {
         assert_eq!(costs(&found), costs(&twin), "{assembly}");
     }
 }
+
+#[test]
+fn what_is_not_understood_reads_its_inputs_all_the_same() {
+    let (facts, lost) =
+        facts("asm(\"v_mov_b32_e32 %0, %1\" : \"=r\"(r) : \"r\"(in[threadIdx.x * 2]));");
+    assert_eq!(lost, ["PTX instruction not understood: v_mov_b32_e32"]);
+    let read: Vec<_> = facts
+        .accesses
+        .iter()
+        .filter(|access| access.array == "in")
+        .collect();
+    assert_eq!(read.len(), 1);
+    assert_eq!(read[0].transactions_per_request, Some(8.0));
+}

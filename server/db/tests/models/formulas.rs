@@ -337,6 +337,18 @@ fn a_flag_that_nothing_gives_makes_a_range_of_times() {
 }
 
 #[test]
+fn a_texture_is_no_size() {
+    let text = "// warplens: block=256 grid=4096
+        __global__ void fetch(float *out, cudaTextureObject_t from) {
+            int i = blockIdx.x * 256 + threadIdx.x;
+            out[i] = tex1Dfetch<float>(from, i);
+        }";
+    let (open, time, _) = only(&of_text(text, LaunchValues::default()));
+    assert_eq!(open, None);
+    assert!(time.is_some());
+}
+
+#[test]
 fn a_flag_that_changes_no_time_leaves_it_a_number() {
     let text = "// warplens: block=256 grid=4096
         __global__ void copy(const float *a, float *b, float *c, bool first) {

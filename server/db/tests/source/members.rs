@@ -9,8 +9,15 @@ use warplens_syntax::{Document, Language};
 
 /// The analysis of a program, all of which must be understood.
 fn analyse(text: &str) -> FileAnalysis {
-    let engine = Engine::new(Profiles::builtin());
-    let file = engine
+    let file = analyse_in_part(text);
+    for kernel in &file.kernels {
+        assert_eq!(kernel.analysis.facts.not_understood, [], "{text}");
+    }
+    file
+}
+
+fn analyse_in_part(text: &str) -> FileAnalysis {
+    Engine::new(Profiles::builtin())
         .analyze(
             &Document::new(text, Language::Cuda),
             Path::new("a.cu"),
@@ -18,11 +25,7 @@ fn analyse(text: &str) -> FileAnalysis {
             &Overrides::default(),
             &Cancel::default(),
         )
-        .expect("not cancelled");
-    for kernel in &file.kernels {
-        assert_eq!(kernel.analysis.facts.not_understood, [], "{text}");
-    }
-    file
+        .expect("not cancelled")
 }
 
 /// Sectors of the accesses of each kernel.
@@ -119,4 +122,67 @@ fn what_is_marked_unused_costs_nothing() {
          __global__ void kernel(float *a, int n) { a[threadIdx.x] = 0; LIB_UNUSED(n); UNUSED_ARGS(n, a); }\n",
     );
     assert_eq!(sectors(&file), [[Some(4.0)]]);
+}
+
+#[test]
+fn nothing_is_known_of_where_elements_are_that_hold_what_was_not_read() {
+    let text = |vector: &str| {
+        format!(
+            "{vector}
+             struct Ray {{ vec3 origin; vec3 direction[2]; float t; }};
+             struct Hit {{ Ray ray; int id; }};
+             // warplens: block=256 grid=64
+             __global__ void by_index(Hit *hits, float *out) {{
+                 int i = blockIdx.x * 256 + threadIdx.x;
+                 out[i] = hits[i].ray.t;
+             }}
+             // warplens: block=256 grid=64
+             __global__ void by_pointer(Hit *hits, float *out) {{
+                 int i = blockIdx.x * 256 + threadIdx.x;
+                 out[i] = (hits + i)->ray.t;
+             }}
+             // warplens: block=256 grid=64
+             __global__ void whole(Hit *hits, float *out) {{
+                 int i = blockIdx.x * 256 + threadIdx.x;
+                 Hit hit = hits[i];
+                 out[i] = hit.ray.t;
+             }}
+             // warplens: block=256 grid=64
+             __global__ void behind_a_pointer(Hit **hits, float *out) {{
+                 int i = blockIdx.x * 256 + threadIdx.x;
+                 if (hits[i] != 0) out[i] = 1.0f;
+             }}"
+        )
+    };
+    let read = analyse(&text("struct vec3 { float x, y, z; };"));
+    // 44 bytes each: four bytes of as many sectors as 32 lanes reach.
+    assert_eq!(sectors(&read)[0], [Some(32.0), Some(4.0)]);
+    assert!(
+        read.kernels[0]
+            .analysis
+            .findings
+            .iter()
+            .any(|one| one.rule == "mem/aos")
+    );
+    let unread = analyse_in_part(&text(""));
+    for kernel in &unread.kernels[..3] {
+        let facts = &kernel.analysis.facts;
+        assert!(!facts.not_understood.is_empty(), "{}", facts.name);
+        let of_hits = facts
+            .accesses
+            .iter()
+            .filter(|access| access.array == "hits");
+        for access in of_hits {
+            assert_eq!(access.transactions_per_request, None, "{}", facts.name);
+        }
+        let about_hits = kernel.analysis.findings.iter();
+        let about_hits: Vec<_> = about_hits
+            .filter(|one| one.message.contains("hits"))
+            .collect();
+        assert!(about_hits.is_empty(), "{about_hits:?}");
+    }
+    // Pointers have a size whatever they point to.
+    let last = &unread.kernels[3].analysis.facts;
+    assert_eq!(last.not_understood, []);
+    assert_eq!(last.accesses[0].transactions_per_request, Some(8.0));
 }

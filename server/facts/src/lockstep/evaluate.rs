@@ -456,7 +456,11 @@ impl Machine<'_> {
                 };
                 let size = expression.ty.size().max(1) as i64;
                 let by = self.eval(index, active)?.number();
-                let by = by.map(|index| index.wrapping_mul(size));
+                let by = if expression.ty.is_unread() {
+                    LaneValues::UNKNOWN
+                } else {
+                    by.map(|index| index.wrapping_mul(size))
+                };
                 let sum = |from: &LaneValues| from.zip(&by, |a, b| Some(a.wrapping_add(b)));
                 match from {
                     LValue::Memory(array, space, at) => {

@@ -116,7 +116,12 @@ impl Lowering<'_> {
         flatten(&mut structure);
         structure.class = Some(Origin::new(Arc::new(Class {
             name: plain.clone(),
-            definition: Definition::new(source.parsed, node.byte_range(), source.header),
+            definition: Definition::new(
+                source.parsed,
+                node.byte_range(),
+                source.header,
+                self.within(source),
+            ),
             bindings: bound.map_or_else(
                 || self.current().bindings.clone(),
                 |(_, bindings, _)| bindings.clone(),
@@ -304,7 +309,14 @@ impl Lowering<'_> {
                     &text.text[of.byte_range()] == name
                 })
             })
-            .map(|member| Definition::new(text, member.byte_range(), definition.header))
+            .map(|member| {
+                Definition::new(
+                    text,
+                    member.byte_range(),
+                    definition.header,
+                    definition.within,
+                )
+            })
             .collect();
         let found = if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
             None
@@ -527,7 +539,12 @@ impl Lowering<'_> {
                 let of: String = text.text[of.byte_range()].split_whitespace().collect();
                 if of == name {
                     found.push(Method {
-                        definition: Definition::new(text, member.byte_range(), definition.header),
+                        definition: Definition::new(
+                            text,
+                            member.byte_range(),
+                            definition.header,
+                            definition.within,
+                        ),
                         bindings: class.bindings.clone(),
                     });
                 }
@@ -567,7 +584,12 @@ impl Lowering<'_> {
                 {
                     let text = &definition.text;
                     found.push(Method {
-                        definition: Definition::new(text, member.byte_range(), definition.header),
+                        definition: Definition::new(
+                            text,
+                            member.byte_range(),
+                            definition.header,
+                            definition.within,
+                        ),
                         bindings: class.bindings.clone(),
                     });
                 }

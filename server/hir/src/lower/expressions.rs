@@ -260,7 +260,12 @@ impl Lowering<'_> {
             Kind::CallExpression => self.call(node, source, site),
             Kind::LambdaExpression | Kind::BlockLiteral => {
                 let callable = Callable {
-                    definition: Definition::new(source.parsed, node.byte_range(), source.header),
+                    definition: Definition::new(
+                        source.parsed,
+                        node.byte_range(),
+                        source.header,
+                        self.within(source),
+                    ),
                     scopes: self.captured(node, source),
                     bindings: self.current().bindings.clone(),
                 };

@@ -224,11 +224,9 @@ impl Lowering<'_> {
         let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
             return self.opaque(site, Reason::Recursive, Vec::new());
         };
-        let base_line = definition.text.place(definition.range.clone()).line;
         let call = Call {
             site,
-            function: definition.hash,
-            base_line,
+            within: definition.within,
         };
         let source = definition.source(call);
         let again = self
@@ -315,8 +313,7 @@ impl Lowering<'_> {
             };
             let call = Call {
                 site,
-                function: definition.hash,
-                base_line: definition.text.place(definition.range.clone()).line,
+                within: definition.within,
             };
             let frame = Frame {
                 scopes: vec![Scope::new()],
@@ -369,8 +366,7 @@ impl Lowering<'_> {
         }
         let call = Call {
             site,
-            function: definition.hash,
-            base_line: definition.text.place(definition.range.clone()).line,
+            within: definition.within,
         };
         let source = definition.source(call);
         let params = if lambda.kind() == Kind::BlockLiteral {

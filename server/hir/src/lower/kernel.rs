@@ -9,7 +9,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 use super::forms::space_of;
 use super::forms::{Parameter, parameters};
 use super::{Lowering, Named, Source, parts};
-use crate::definition::node_ending;
+use crate::definition::{Within, node_ending};
 use crate::outline::function_declarator;
 use crate::types::{Callable, callable_of, type_of_callable};
 use crate::{Item, ItemKind, Unit};
@@ -90,7 +90,7 @@ fn lower_with(
     for _ in 0..MOST_READINGS {
         let mut lowering = Lowering::new(unit);
         lowering.base = item.source.start;
-        lowering.base_line = item.line;
+        lowering.within = Within::item(parsed, item);
         lowering.whole.clone_from(&whole);
         lowering.bind_template(node, source, template);
         let (kernel, reinterpreted, expressions) = lowering.kernel(node, source, name, item)?;
@@ -325,7 +325,7 @@ impl Lowering<'_> {
                         start: (problem.range.start - self.base) as u32,
                         end: problem.range.end.saturating_sub(self.base) as u32,
                     },
-                    line: line.saturating_sub(self.base_line),
+                    line: line.saturating_sub(self.within.line),
                     callee: 0,
                 };
                 self.lost(site, Reason::Preprocessor(problem.message.as_str().into()));

@@ -28,6 +28,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
             size,
             align,
             parts: 1,
+            unread: false,
             class: None,
         })))
     };

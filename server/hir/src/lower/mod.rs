@@ -63,7 +63,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Kind, Language, Node};
 
-use crate::definition::Definition;
+use crate::definition::{Definition, Within};
 use crate::names::{Named, Scope};
 use crate::types::Class;
 use crate::unit::Unit;
@@ -117,10 +117,8 @@ impl<'a> Source<'a> {
 struct Call {
     /// The place in the kernel.
     site: Site,
-    /// The function: hash of its text.
-    function: u64,
-    /// Line of the function's first byte in its file.
-    base_line: u32,
+    /// Where the function is.
+    within: Within,
 }
 
 /// A function being read.
@@ -156,7 +154,8 @@ pub struct Lowering<'u> {
     /// The text that is read first.
     own: Option<(Arc<Expanded>, bool)>,
     base: usize,
-    base_line: u32,
+    /// The kernel, or the declaration that is read.
+    within: Within,
     frames: Vec<Frame>,
     vars: Vec<Var>,
     not_understood: Vec<NotUnderstood>,
@@ -223,7 +222,7 @@ impl<'u> Lowering<'u> {
             unit,
             own: None,
             base: 0,
-            base_line: 0,
+            within: Within::default(),
             frames: vec![Frame {
                 scopes: vec![Scope::new()],
                 bindings: Vec::new(),
@@ -271,6 +270,11 @@ impl<'u> Lowering<'u> {
         }
     }
 
+    /// Reads a part of this item.
+    pub(crate) fn inside(self, within: Within) -> Lowering<'u> {
+        Lowering { within, ..self }
+    }
+
     fn opencl(&self) -> bool {
         self.unit.language == Language::OpenCl
     }
@@ -285,6 +289,11 @@ impl<'u> Lowering<'u> {
 
     // ---- places --------------------------------------------------------------------------------
 
+    /// The item that contains what is defined there.
+    fn within(&self, source: Source) -> Within {
+        source.at.map_or(self.within, |call| call.within)
+    }
+
     fn site(&mut self, node: Node, source: Source) -> Site {
         if let Some(site) = source.fixed {
             return site;
@@ -298,18 +307,18 @@ impl<'u> Lowering<'u> {
                     start: place.range.start.saturating_sub(self.base) as u32,
                     end: place.range.end.saturating_sub(self.base) as u32,
                 },
-                line: place.line.saturating_sub(self.base_line),
+                line: place.line.saturating_sub(self.within.line),
                 callee: 0,
             };
         };
         let line = CalleeLine {
             path: source.header.then(|| Arc::clone(&source.parsed.path)),
-            function: if source.header { 0 } else { call.function },
-            base_line: if source.header { 0 } else { call.base_line },
+            function: if source.header { 0 } else { call.within.hash },
+            base_line: if source.header { 0 } else { call.within.line },
             line: if source.header {
                 place.line
             } else {
-                place.line.saturating_sub(call.base_line)
+                place.line.saturating_sub(call.within.line)
             },
             column: place.column,
             text: beginning(text.text.get(range).unwrap_or("")),
@@ -317,7 +326,7 @@ impl<'u> Lowering<'u> {
         };
         // The function says which file.
         let text = crate::text_hash(&line.text);
-        let key = (call.function, line.line, line.column, line.caller, text);
+        let key = (call.within.hash, line.line, line.column, line.caller, text);
         let callee = match self.callee_index.entry(key) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {

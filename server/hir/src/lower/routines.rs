@@ -152,8 +152,7 @@ impl Lowering<'_> {
         let call = Call {
             // For every caller: only the line of the kernel is one call's.
             site: Site { callee: 0, ..site },
-            function: definition.hash,
-            base_line: definition.text.place(definition.range.clone()).line,
+            within: definition.within,
         };
         let source = definition.source(call);
         let never = |lowering: &mut Self| {

@@ -175,7 +175,12 @@ impl Lowering<'_> {
                     })
                 {
                     found.push(Candidate {
-                        definition: Definition::new(&definition.text, range, definition.header),
+                        definition: Definition::new(
+                            &definition.text,
+                            range,
+                            definition.header,
+                            definition.within,
+                        ),
                         bindings: class.bindings.clone(),
                         this: None,
                     });

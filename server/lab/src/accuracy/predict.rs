@@ -122,9 +122,11 @@ pub fn mechanisms() -> impl Iterator<Item = &'static str> {
 /// The profile of a GPU as tables call it.
 pub fn profile(profiles: &Profiles, gpu: &str) -> Option<Arc<Profile>> {
     /// Names that are no profile's: another board with the same chip, clock and memory, or several that one name covers.
-    const SAME: [(&str, &str); 6] = [
+    const SAME: [(&str, &str); 7] = [
         ("a100-40gb", "a100-sxm4-40gb"),
         ("a100-sxm4-40gb-mig-7g-40gb", "a100-sxm4-40gb"),
+        // Of the boards with this chip only the SXM5 one has HBM3.
+        ("h100-80gb-hbm3", "h100-sxm5"),
         ("k40m", "tesla-k40c"),
         ("p100-pcie-16gb", "tesla-p100"),
         ("v100", "v100-sxm2-16gb"),

@@ -90,6 +90,8 @@ struct Sum {
     cost: f64,
     /// Widths of its accesses, in bytes per lane.
     widths: BTreeSet<u64>,
+    /// An instruction has a predicate: of the warps that execute it, some have no lane that does.
+    predicated: bool,
 }
 
 impl Sum {
@@ -124,7 +126,14 @@ fn row(key: &Key, fact: Option<&Fact>, counted: Option<&Sum>) -> Row {
     let predicted = fact
         .filter(|fact| fact.whole)
         .and_then(|fact| fact.sum.a_request());
-    let measured = counted.and_then(Sum::a_request);
+    // ncu counts a warp's instruction whose lanes are all off, which is no request: what the lanes that are on cost is then
+    // held over the requests of the fact.
+    let measured = counted.and_then(|counted| match fact {
+        Some(fact) if counted.predicated && counted.requests > fact.sum.requests => {
+            (fact.sum.requests > 0.0).then(|| counted.cost / fact.sum.requests)
+        }
+        _ => counted.a_request(),
+    });
     let verdict = match (fact, counted) {
         (None, _) => Verdict::NotPredicted,
         (Some(_), None) => Verdict::NotMeasured,
@@ -201,28 +210,28 @@ fn counted(instructions: &[Value], facts: &BTreeMap<Key, Fact>) -> BTreeMap<Key,
     let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
     for instruction in instructions {
         let sass = instruction["sass"].as_str().unwrap_or_default();
-        let Some((space, op, width)) = memory(sass) else {
-            continue;
-        };
+        let number = |heading: &str| instruction[heading].as_f64().unwrap_or(0.0);
         let lines: Vec<u64> = instruction["lines"]
             .as_array()
             .into_iter()
             .flatten()
             .filter_map(Value::as_u64)
             .collect();
-        let Some(line) = line_of(&lines, space, op, facts) else {
-            continue;
-        };
-        let key = Key {
-            line,
-            space,
-            op: op.to_owned(),
-        };
-        let number = |heading: &str| instruction[heading].as_f64().unwrap_or(0.0);
-        let sum = sums.entry(key).or_default();
-        sum.requests += number("Instructions Executed");
-        sum.cost += number(space.heading());
-        sum.widths.insert(width);
+        for (space, op, width) in memory(sass) {
+            let Some(line) = line_of(&lines, space, op, facts) else {
+                continue;
+            };
+            let key = Key {
+                line,
+                space,
+                op: op.to_owned(),
+            };
+            let sum = sums.entry(key).or_default();
+            sum.requests += number("Instructions Executed");
+            sum.cost += number(space.heading());
+            sum.widths.insert(width);
+            sum.predicated |= sass.starts_with('@');
+        }
     }
     sums
 }
@@ -241,28 +250,54 @@ fn line_of(lines: &[u64], space: Space, op: &str, facts: &BTreeMap<Key, Fact>) -
         Some(fitting.map(Vec::len).max().unwrap_or(0))
     };
     let fitting = lines.iter().filter_map(|&line| Some((depth(line)?, line)));
-    fitting
-        .max_by_key(|(depth, _)| *depth)
+    let at_line = fitting.max_by_key(|(depth, _)| *depth);
+    // Assembly has the line of the call that leads to its function, and none of its own.
+    let called = |(key, fact): (&Key, &Fact)| {
+        let calls = fact.via.iter();
+        let known = |calls: &Vec<u64>| calls.iter().filter(|call| lines.contains(call)).count();
+        let most = calls.map(known).max().unwrap_or(0);
+        (key.space == space && key.op == op && most > 0).then_some((most, key.line))
+    };
+    let by_call = || {
+        facts
+            .iter()
+            .filter_map(called)
+            .max_by_key(|(most, _)| *most)
+    };
+    at_line
+        .or_else(by_call)
         .map(|(_, line)| line)
         .or_else(|| lines.first().copied())
 }
 
-/// Memory, operation and bytes a lane of a machine instruction; none of those that are no access of either memory.
-fn memory(sass: &str) -> Option<(Space, &'static str, u64)> {
+/// Memory, operation and bytes a lane of what a machine instruction does: nothing where it is no access of either memory or never
+/// done, two where it copies.
+fn memory(sass: &str) -> Vec<(Space, &'static str, u64)> {
     // A predicate may stand before it.
     let mut words = sass.split_whitespace();
-    let word = words.find(|word| !word.starts_with('@'))?;
-    let mut parts = word.trim_end_matches(';').split('.');
-    let (space, op) = match parts.next()? {
-        "LDG" | "LDGSTS" => (Space::Global, "load"),
-        "STG" => (Space::Global, "store"),
-        "ATOMG" | "ATOM" | "RED" | "REDG" => (Space::Global, "atomic"),
-        "LDS" => (Space::Shared, "load"),
-        "STS" => (Space::Shared, "store"),
-        "ATOMS" => (Space::Shared, "atomic"),
-        _ => return None,
+    if sass.trim_start().starts_with("@!PT") {
+        return Vec::new();
+    }
+    let Some(word) = words.find(|word| !word.starts_with('@')) else {
+        return Vec::new();
     };
-    let width = parts.find_map(|part| match part {
+    let mut parts = word.trim_end_matches(';').split('.');
+    let accesses: &[(Space, &'static str)] = match parts.next().unwrap_or_default() {
+        "LDG" => &[(Space::Global, "load")],
+        "LDGSTS" => &[(Space::Global, "load"), (Space::Shared, "store")],
+        "STG" => &[(Space::Global, "store")],
+        "ATOMG" | "ATOM" | "RED" | "REDG" => &[(Space::Global, "atomic")],
+        "LDS" | "LDSM" => &[(Space::Shared, "load")],
+        "STS" | "STSM" => &[(Space::Shared, "store")],
+        "ATOMS" => &[(Space::Shared, "atomic")],
+        _ => return Vec::new(),
+    };
+    let matrix = word.contains("M88") || word.contains("MT88");
+    let width = parts.rev().find_map(|part| match part {
+        // Matrices of 8 by 8 halves: a word a lane each.
+        "4" if matrix => Some(16),
+        "2" if matrix => Some(8),
+        "16" if matrix => None,
         "U8" | "S8" => Some(1),
         "U16" | "S16" => Some(2),
         "64" => Some(8),
@@ -270,7 +305,11 @@ fn memory(sass: &str) -> Option<(Space, &'static str, u64)> {
         "256" => Some(32),
         _ => None,
     });
-    Some((space, op, width.unwrap_or(4)))
+    let width = width.unwrap_or(4);
+    accesses
+        .iter()
+        .map(|&(space, op)| (space, op, width))
+        .collect()
 }
 
 #[cfg(test)]
@@ -305,23 +344,29 @@ mod tests {
     fn instructions_are_told_by_their_names() {
         assert_eq!(
             memory("LDG.E.128.CONSTANT R4, [R2]"),
-            Some((Space::Global, "load", 16))
+            [(Space::Global, "load", 16)]
         );
         assert_eq!(
             memory("@!P0 STS.64 [R1], R2 ;"),
-            Some((Space::Shared, "store", 8))
+            [(Space::Shared, "store", 8)]
         );
-        assert_eq!(
-            memory("LDG.E.U8 R4, [R2]"),
-            Some((Space::Global, "load", 1))
-        );
+        assert_eq!(memory("LDG.E.U8 R4, [R2]"), [(Space::Global, "load", 1)]);
         assert_eq!(
             memory("RED.E.ADD.STRONG.GPU [R2], R5"),
-            Some((Space::Global, "atomic", 4))
+            [(Space::Global, "atomic", 4)]
         );
-        assert_eq!(memory("FADD R1, R2, R3"), None);
-        assert_eq!(memory(""), None);
-        assert_eq!(memory("@P0"), None);
+        assert_eq!(
+            memory("LDGSTS.E.BYPASS.128 desc[UR6][R2.64], [R15]"),
+            [(Space::Global, "load", 16), (Space::Shared, "store", 16)]
+        );
+        assert_eq!(
+            memory("LDSM.16.MT88.4 R56, [R2]"),
+            [(Space::Shared, "load", 16)]
+        );
+        assert_eq!(memory("LDSM.16.M88 R5, [R2]"), [(Space::Shared, "load", 4)]);
+        for none in ["FADD R1, R2, R3", "", "@P0", "@!PT LDS RZ, [RZ]"] {
+            assert_eq!(memory(none), [], "{none}");
+        }
     }
 
     #[test]
@@ -353,6 +398,16 @@ mod tests {
             verdicts(&[access(3, &[], "exact", 4.0)], &wide),
             [(3, Verdict::Joined)]
         );
+        // Half of the warps execute it with no lane on.
+        let off = [executed("@P0 LDG.E R1, [R2]", &[3], 128.0, 256.0)];
+        assert_eq!(
+            verdicts(&[access(3, &[], "exact", 4.0)], &off),
+            [(3, Verdict::Equal)]
+        );
+        assert_eq!(
+            verdicts(&[access(3, &[], "exact", 2.0)], &off),
+            [(3, Verdict::Differs)]
+        );
         // Of two accesses the less sure speaks.
         let two = [access(3, &[], "unknown", 4.0), access(3, &[], "exact", 4.0)];
         assert_eq!(verdicts(&two, &twice), [(3, Verdict::Open)]);
@@ -371,6 +426,22 @@ mod tests {
         assert_eq!(
             verdicts(&accesses, &instructions),
             [(3, Verdict::Equal), (9, Verdict::Equal)]
+        );
+    }
+
+    #[test]
+    fn assembly_of_a_function_stands_at_the_function_s_line() {
+        let accesses = [
+            access(3, &[9, 7], "exact", 4.0),
+            access(5, &[8], "exact", 8.0),
+        ];
+        let instructions = [
+            executed("LDG.E R1, [R2]", &[7, 2], 64.0, 256.0),
+            executed("LDG.E R1, [R2]", &[8], 64.0, 512.0),
+        ];
+        assert_eq!(
+            verdicts(&accesses, &instructions),
+            [(3, Verdict::Equal), (5, Verdict::Equal)]
         );
     }
 

@@ -13,8 +13,9 @@ pub fn number(text: &str) -> Value {
         .map_or_else(|| json!(text), Value::Number)
 }
 
-/// The page `raw`: a row of names, a row of units, a row per launch. The first launch's metrics.
-pub fn raw_metrics(csv: &str) -> BTreeMap<String, Value> {
+/// The page `raw`: a row of names, a row of units, a row per launch. The first launch's metrics: those that were asked for, and
+/// what limits the resident blocks. (ncu adds all that the device says of itself.)
+pub fn raw_metrics(csv: &str, wanted: &str) -> BTreeMap<String, Value> {
     let rows = rows(csv);
     let [names, units, values, ..] = &rows[..] else {
         return BTreeMap::new();
@@ -23,7 +24,10 @@ pub fn raw_metrics(csv: &str) -> BTreeMap<String, Value> {
         .iter()
         .zip(units)
         .zip(values)
-        .filter(|((name, _), value)| name.contains("__") && !value.is_empty())
+        .filter(|((name, _), value)| {
+            let asked = wanted.split(',').any(|wanted| wanted == name.as_str());
+            (asked || name.starts_with("launch__occupancy_limit")) && !value.is_empty()
+        })
         .map(|((name, unit), value)| (name.clone(), json!({"value": number(value), "unit": unit})))
         .collect()
 }
@@ -42,6 +46,18 @@ pub struct Source {
 const LINE: [&str; 3] = ["Line No", "# Line", "#"];
 const ADDRESS: [&str; 2] = ["Address", "# Address"];
 const SOURCE: &str = "Source";
+
+/// The counts that are kept of a line and of an instruction. The others follow from these, or are samples of where warps were,
+/// which the next run takes elsewhere.
+const KEPT: [&str; 7] = [
+    "Instructions Executed",
+    "Predicated-On Thread Instructions Executed",
+    "L1 Tag Requests Global",
+    "L1 Wavefronts Shared",
+    "L1 Wavefronts Shared Ideal",
+    "L2 Theoretical Sectors Global",
+    "L2 Theoretical Sectors Global Ideal",
+];
 
 /// The page `source` in the view `cuda,sass`: for each source file a row with its path, one with the headings, then
 /// lines, each followed by its instructions. An instruction is below every line that it belongs to.
@@ -78,8 +94,7 @@ pub fn source(csv: &str, file: &str) -> Source {
             .zip(&row)
             .filter(|(name, cell)| {
                 let name = name.as_str();
-                let places = name == SOURCE || LINE.contains(&name) || ADDRESS.contains(&name);
-                !places && !matches!(cell.as_str(), "" | "0" | "-" | "...")
+                KEPT.contains(&name) && !matches!(cell.as_str(), "" | "0" | "-" | "...")
             })
             .map(|(name, cell)| (name.as_str(), number(cell)))
             .collect();
@@ -148,13 +163,13 @@ mod tests {
     fn metrics_are_read_by_their_names() {
         let raw = "==PROF== Connected\n\"ID\",\"Kernel Name\",\"dram__bytes_read.sum\",\"x__y\"\n\
                    \"\",\"\",\"Mbyte\",\"\"\n\"0\",\"f(int *, int)\",\"1,024.5\",\"\"\n";
-        let metrics = raw_metrics(raw);
+        let metrics = raw_metrics(raw, "dram__bytes_read.sum");
         assert_eq!(metrics.len(), 1);
         assert_eq!(
             metrics["dram__bytes_read.sum"],
             json!({"value": 1024.5, "unit": "Mbyte"})
         );
-        assert!(raw_metrics("").is_empty());
+        assert!(raw_metrics("", "dram__bytes_read.sum").is_empty());
     }
 
     #[test]

@@ -12,11 +12,12 @@ use crate::configuration::three;
 use crate::requests::invalid;
 use crate::session::Session;
 
+/// A launch of a kernel, as an editor says it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SetLaunchParams {
-    uri: String,
-    kernel: String,
+pub struct LaunchParams {
+    pub uri: String,
+    pub kernel: String,
     grid: Option<Extents>,
     block: Option<Extents>,
     #[serde(alias = "dynamicShared", alias = "dynamic_shared_bytes")]
@@ -27,22 +28,29 @@ struct SetLaunchParams {
 /// `256`, `[16, 16]` or `[8, 8, 4]`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub enum Extents {
+enum Extents {
     One(u64),
     Several(Vec<u64>),
+}
+
+impl LaunchParams {
+    /// Its values: what is left out is left to the source and the settings.
+    pub fn values(&self) -> Result<LaunchValues> {
+        Ok(LaunchValues {
+            grid: extents("grid", self.grid.as_ref())?,
+            block: extents("block", self.block.as_ref())?,
+            global: None,
+            dynamic_shared_bytes: self.dynamic_shared_bytes,
+            args: self.args.clone().unwrap_or_default(),
+        })
+    }
 }
 
 /// Sets a kernel's launch for this session. What is left out is left to the source and the settings;
 /// leaving everything out takes an earlier choice back.
 pub fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let argument: SetLaunchParams = super::params(super::SET_LAUNCH, argument)?;
-    let values = LaunchValues {
-        grid: extents("grid", argument.grid)?,
-        block: extents("block", argument.block)?,
-        global: None,
-        dynamic_shared_bytes: argument.dynamic_shared_bytes,
-        args: argument.args.unwrap_or_default(),
-    };
+    let argument: LaunchParams = super::params(super::SET_LAUNCH, argument)?;
+    let values = argument.values()?;
     {
         let mut state = session.state();
         let launches = state.chosen.launches.entry(argument.uri).or_default();
@@ -57,10 +65,10 @@ pub fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
 }
 
 /// One to three numbers from 1 on as three.
-pub fn extents(name: &str, given: Option<Extents>) -> Result<Option<[u64; 3]>> {
+fn extents(name: &str, given: Option<&Extents>) -> Result<Option<[u64; 3]>> {
     let given = match given {
         None => return Ok(None),
-        Some(Extents::One(x)) => vec![x],
+        Some(Extents::One(x)) => std::slice::from_ref(x),
         Some(Extents::Several(all)) => all,
     };
     if given.is_empty() || given.len() > 3 || given.contains(&0) {
@@ -68,5 +76,5 @@ pub fn extents(name: &str, given: Option<Extents>) -> Result<Option<[u64; 3]>> {
             "`{name}` is one to three numbers from 1 on, not {given:?}"
         )));
     }
-    Ok(Some(three(&given)))
+    Ok(Some(three(given)))
 }

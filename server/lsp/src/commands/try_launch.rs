@@ -1,16 +1,14 @@
 //! `warplens.tryLaunch {uri, kernel, grid?, block?, dynamic_shared_bytes?, args?}`
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
 use warplens_db::LaunchValues;
 use warplens_report::check;
 use warplens_report::figure::words;
 
-use crate::commands::set_launch::{Extents, extents};
+use crate::commands::set_launch::LaunchParams;
 use crate::convert;
 use crate::directive;
 use crate::documents::Analysed;
@@ -20,29 +18,11 @@ use crate::requests::invalid;
 use crate::session::Session;
 use crate::trial::Trial;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TryLaunchParams {
-    uri: String,
-    kernel: String,
-    grid: Option<Extents>,
-    block: Option<Extents>,
-    #[serde(alias = "dynamicShared", alias = "dynamic_shared_bytes")]
-    dynamic_shared_bytes: Option<u64>,
-    args: Option<BTreeMap<String, i64>>,
-}
-
 /// Returns what the kernel is predicted to take under these values, what fills the GPU, the blocks that the launch could have, and
 /// the edit that states the values above the kernel. Nothing is chosen by it. What is left out is what holds without.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
-    let params: TryLaunchParams = super::params(super::TRY_LAUNCH, argument)?;
-    let values = LaunchValues {
-        grid: extents("grid", params.grid)?,
-        block: extents("block", params.block)?,
-        global: None,
-        dynamic_shared_bytes: params.dynamic_shared_bytes,
-        args: params.args.unwrap_or_default(),
-    };
+    let params: LaunchParams = super::params(super::TRY_LAUNCH, argument)?;
+    let values = params.values()?;
     let (uri, kernel) = (params.uri, params.kernel);
     let analysed = super::document::analysed(session, &uri).await?;
     let (shared, name) = (session.clone(), kernel.clone());

@@ -6,7 +6,7 @@ use crate::client::{Client, Setup, at, codes, document, range, strided};
 
 const URI: &str = "file:///code/kernel.cu";
 
-const TILE: &str = "\
+pub const TILE: &str = "\
 // warplens: block=(32,8) grid=(32,32) n=1024
 __global__ void transpose(float *out, const float *in, int n) {
     __shared__ float tile[32][32];

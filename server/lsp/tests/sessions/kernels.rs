@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, Setup, document, range, strided};
+use crate::features::TILE;
 
 const URI: &str = "file:///code/copies.cu";
 
@@ -151,21 +152,7 @@ async fn two_kernels_stand_side_by_side() {
 
 #[tokio::test]
 async fn the_fixes_of_a_file_come_with_the_best_gain_first() {
-    let tile = "\
-// warplens: block=(32,8) grid=(32,32) n=1024
-__global__ void transpose(float *out, const float *in, int n) {
-    __shared__ float tile[32][32];
-    int x = blockIdx.x * 32 + threadIdx.x;
-    int y = blockIdx.y * 32 + threadIdx.y;
-    for (int j = 0; j < 32; j += 8)
-        tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];
-    __syncthreads();
-    x = blockIdx.y * 32 + threadIdx.x;
-    y = blockIdx.x * 32 + threadIdx.y;
-    for (int j = 0; j < 32; j += 8)
-        out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
-}
-";
+    let tile = TILE;
     // The same on few blocks, where less is gained.
     let small = tile
         .replace("transpose", "small")

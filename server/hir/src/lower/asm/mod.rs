@@ -392,9 +392,17 @@ impl<'t> Assembly<'_, '_, 't> {
     /// An instruction of which nothing is known: its outputs are not either.
     fn unknown(&mut self, instruction: &Instruction<'t>) {
         let mnemonic = instruction.mnemonic;
+        // Whatever it does, its inputs are read.
+        let inputs: Vec<Expr> = Self::flat(&instruction.operands)
+            .into_iter()
+            .filter_map(|operand| {
+                let bound = self.operands.get(self.index(operand)?)?;
+                bound.value.clone().filter(|_| !bound.output)
+            })
+            .collect();
         let call = self.call(
             Function::Math(warplens_ir::MathClass::Int(1), mnemonic.into()),
-            Vec::new(),
+            inputs,
             Type::UINT,
         );
         self.done.push(call);
