@@ -251,7 +251,7 @@ pub(crate) fn access(line: u32) -> Access {
         ideal_transactions_per_request: Some(4.0),
         transaction_bytes: 32,
         bytes_moved_per_request: Some(128.0),
-        lines_per_request: None,
+        by_width: None,
         by_alignment: Vec::new(),
         passes_per_request: None,
         ideal_passes_per_request: None,
@@ -289,7 +289,7 @@ pub(crate) fn strided(line: u32, elements: i64) -> Access {
         }),
         transactions_per_request: Some(sectors),
         bytes_moved_per_request: Some(32.0 * sectors),
-        lines_per_request: None,
+        by_width: None,
         by_alignment: Vec::new(),
         ..access(line)
     }
@@ -336,7 +336,7 @@ pub(crate) fn bank_conflict(line: u32) -> Access {
         ideal_transactions_per_request: None,
         transaction_bytes: 0,
         bytes_moved_per_request: None,
-        lines_per_request: None,
+        by_width: None,
         by_alignment: Vec::new(),
         passes_per_request: Some(32.0),
         ideal_passes_per_request: Some(1.0),

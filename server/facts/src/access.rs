@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_machine::{
     Access as HardwareOp, Profile, atomic_passes, bank_period, constant_passes, global_request,
-    global_unit_bytes_for, lines_looked_up, rows_request, shared_request,
+    global_unit_bytes_for, lines_looked_up, passes_by_width, rows_request, shared_request,
 };
 use warplens_symbolic::{Arena, Closed, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
@@ -54,7 +54,7 @@ pub(crate) struct Sums {
     bytes: f64,
     passes: f64,
     ideal_passes: f64,
-    lines: [f64; 3],
+    by_width: [f64; 3],
     /// The first cost seen; where all are equal nothing depends on how often a case occurs.
     seen: Option<Cost>,
     varied: bool,
@@ -67,7 +67,7 @@ impl Sums {
         &mut self,
         weight: f64,
         cost: Cost,
-        lines: [u32; 3],
+        by_width: [u32; 3],
         shape: impl FnOnce() -> Lanes,
     ) {
         let [transactions, ideal, bytes, passes, ideal_passes, count] = cost.map(f64::from);
@@ -78,8 +78,8 @@ impl Sums {
         self.bytes += weight * bytes;
         self.passes += weight * passes;
         self.ideal_passes += weight * ideal_passes;
-        for (sum, lines) in self.lines.iter_mut().zip(lines) {
-            *sum += weight * f64::from(lines);
+        for (sum, each) in self.by_width.iter_mut().zip(by_width) {
+            *sum += weight * f64::from(each);
         }
         self.varied |= *self.seen.get_or_insert(cost) != cost;
         if self.first.is_none() {
@@ -98,7 +98,7 @@ impl Sums {
             &mut self.passes,
             &mut self.ideal_passes,
         ];
-        for sum in own.into_iter().chain(&mut self.lines) {
+        for sum in own.into_iter().chain(&mut self.by_width) {
             *sum *= times;
         }
     }
@@ -110,7 +110,7 @@ impl Sums {
             transactions: self.transactions,
             ideal_transactions: self.ideal,
             bytes_moved: self.bytes,
-            lines: self.lines,
+            lines: self.by_width,
         }
     }
 
@@ -127,6 +127,8 @@ impl Sums {
                 access.passes_per_request = Some(self.passes / self.requests);
                 access.ideal_passes_per_request = Some(self.ideal_passes / self.requests);
                 access.bank_conflict_degree = Some(self.passes / self.ideal_passes);
+                let joined = self.by_width[2] > 0.0;
+                access.by_width = joined.then(|| self.by_width.map(|each| each / self.requests));
             }
             Space::Constant => {
                 access.passes_per_request = Some(self.passes / self.requests);
@@ -137,7 +139,7 @@ impl Sums {
                 access.transactions_per_request = Some(self.transactions / self.requests);
                 access.ideal_transactions_per_request = Some(self.ideal / self.requests);
                 access.bytes_moved_per_request = Some(self.bytes / self.requests);
-                access.lines_per_request = Some(self.lines.map(|lines| lines / self.requests));
+                access.by_width = Some(self.by_width.map(|each| each / self.requests));
             }
         }
         if access.op == Op::Atomic {
@@ -206,7 +208,7 @@ impl Measure<'_> {
             ideal_transactions_per_request: None,
             transaction_bytes: unit,
             bytes_moved_per_request: None,
-            lines_per_request: None,
+            by_width: None,
             by_alignment: Vec::new(),
             passes_per_request: None,
             ideal_passes_per_request: None,
@@ -410,8 +412,10 @@ impl Measure<'_> {
         let complete = self.budget.visit(self.domain, arena, &query, &mut |case| {
             let addresses = &case.values[0][..lanes];
             let cost = cost(profile, draft.kind(), addresses, case.active);
-            let lines = lines(draft.space, addresses, case.active);
-            sums.add(case.weight, cost, lines, || shape(addresses, case.active));
+            let by_width = by_width(profile, draft.kind(), addresses, case.active);
+            sums.add(case.weight, cost, by_width, || {
+                shape(addresses, case.active)
+            });
         });
         (sums, complete)
     }
@@ -735,10 +739,19 @@ fn bulk(
     cost
 }
 
-/// Lines that L1 looks up for one request, for words of 4, 8 and 16 bytes; none where no cache is asked.
-pub(crate) fn lines(space: Space, addresses: &[i64], active: u64) -> [u32; 3] {
-    match space {
+/// What one request takes for words of 4, 8 and 16 bytes, which the compiler may make of several accesses: lines that L1 looks up,
+/// passes of shared memory; nothing where neither is asked.
+pub(crate) fn by_width(
+    profile: &Profile,
+    kind: RequestKind,
+    addresses: &[i64],
+    active: u64,
+) -> [u32; 3] {
+    match kind.space {
         Space::Global | Space::Texture => lines_looked_up(addresses, active),
+        Space::Shared if kind.is_joined_in_shared_memory(profile) => {
+            passes_by_width(profile, addresses, active)
+        }
         Space::Shared | Space::Constant | Space::Local => [0; 3],
     }
 }

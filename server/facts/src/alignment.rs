@@ -2,7 +2,7 @@
 
 use warplens_symbolic::{Id, Node, Query, Symbol, SymbolSet};
 
-use crate::access::{Measure, OTHER_BUDGET, Sums, cost, lines, shape};
+use crate::access::{Measure, OTHER_BUDGET, Sums, by_width, cost, shape};
 use crate::cases::Cost;
 use crate::context::Context;
 use crate::draft::AccessDraft;
@@ -111,9 +111,10 @@ impl Measure<'_> {
                 let own = cost(profile, draft.kind(), addresses, together);
                 total[0] += own[0];
                 total[2] += own[2];
-                for (sum, own) in looked_up
-                    .iter_mut()
-                    .zip(lines(draft.space, addresses, together))
+                for (sum, own) in
+                    looked_up
+                        .iter_mut()
+                        .zip(by_width(profile, draft.kind(), addresses, together))
                 {
                     *sum += own;
                 }

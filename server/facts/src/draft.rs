@@ -83,6 +83,19 @@ pub(crate) struct RequestKind {
     pub(crate) bytes: u32,
 }
 
+impl RequestKind {
+    /// The compiler may make one access of several of these, and what that takes is known: of shared memory with 32 banks of words.
+    pub(crate) fn is_joined_in_shared_memory(self, profile: &Profile) -> bool {
+        let rule = profile.bank_rule;
+        let plain = self.form == Form::Lanes && self.op != Op::Atomic && self.bytes <= 8;
+        plain
+            && rule.banks == 32
+            && profile.warp_size == 32
+            && !rule.half_warp
+            && rule.is_of_words()
+    }
+}
+
 /// Accesses of which only the runtime knows more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unseen {

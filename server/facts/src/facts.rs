@@ -333,9 +333,9 @@ pub struct Access {
     pub transaction_bytes: u32,
     /// Bytes the memory system moves for one request (units differ in size on capability 1.x).
     pub bytes_moved_per_request: Option<f64>,
-    /// Global, texture: lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes per lane; of the
-    /// alignments that leave the transactions as they are, that of one.
-    pub lines_per_request: Option<[f64; 3]>,
+    /// If one instruction moves 4, 8 or 16 bytes per lane: global, texture: lines of 128 bytes that L1 looks up; of the
+    /// alignments that leave the transactions as they are, that of one. Shared: passes.
+    pub by_width: Option<[f64; 3]>,
     /// Where the start is unknown but the same for all lanes of a warp: what requests take for each place where it may lie
     /// within a transaction unit, evenly spaced. Where the index has no value for some thread: what they take if it had the one
     /// that it says. Empty otherwise.

@@ -27,7 +27,7 @@ const NEAR: f64 = 0.25;
 /// Hold launches, times, bytes and operations of whole programs against what a profiler measured
 ///
 /// TABLE has a line a launch: benchmark (a folder of SOURCES), kernel, arguments (of the program), block, grid, `time_us`,
-/// `dram_bytes`, `fp32_flops`, `fp64_flops`. Each program's files are estimated with the program's arguments and nothing else.
+/// `dram_bytes`, and `fp32_flops` and `fp64_flops` where these were counted. Each program's files are estimated with the program's arguments and nothing else.
 /// Exit status 2 where a file could not be estimated at all.
 #[derive(Debug, Args)]
 pub struct Programs {
@@ -64,8 +64,8 @@ struct Row {
     grid: String,
     time_us: f64,
     dram_bytes: f64,
-    fp32_flops: f64,
-    fp64_flops: f64,
+    fp32_flops: Option<f64>,
+    fp64_flops: Option<f64>,
 }
 
 /// What was found of a row.
@@ -249,7 +249,7 @@ fn line(row: &Row, found: &Found) -> String {
         |time| format!("{:.2}x", time / row.time_us),
     );
     format!(
-        "{}\t{}\t{}\t<<<{}; {}>>>\t{mark}\t{} us\t{} us\t{factor}\tdram {:.0}\t{}\tfp32 {:.0}\t{}\tfp64 {:.0}\t{}\t{}",
+        "{}\t{}\t{}\t<<<{}; {}>>>\t{mark}\t{} us\t{} us\t{factor}\tdram {:.0}\t{}\tfp32 {}\t{}\tfp64 {}\t{}\t{}",
         row.benchmark,
         plain(&row.kernel),
         if found.arguments { "known" } else { "assumed" },
@@ -259,9 +259,9 @@ fn line(row: &Row, found: &Found) -> String {
         figure(found.time),
         row.dram_bytes,
         figure(found.dram),
-        row.fp32_flops,
+        figure(row.fp32_flops),
         figure(found.fp32),
-        row.fp64_flops,
+        figure(row.fp64_flops),
         figure(found.fp64),
         found.says
     )
@@ -331,14 +331,19 @@ fn summary(found: &[(&Row, Found)]) -> String {
     let dram =
         count(&|(row, f)| long(row) && near(f.dram.filter(|_| f.time.is_some()), row.dram_bytes));
     let _ = writeln!(out, "  DRAM bytes within 25 %  {}", share(dram, longs));
+    let counted = count(&|(row, _)| long(row) && row.fp32_flops.is_some());
     let operations = count(&|(row, f)| {
+        let near =
+            |found, counted: Option<f64>| counted.is_some_and(|counted| near(found, counted));
         long(row) && near(f.fp32, row.fp32_flops) && near(f.fp64, row.fp64_flops)
     });
-    let _ = writeln!(
-        out,
-        "  floating-point operations within 25 %  {}",
-        share(operations, longs)
-    );
+    if counted > 0 {
+        let _ = writeln!(
+            out,
+            "  floating-point operations within 25 %  {}",
+            share(operations, counted)
+        );
+    }
     out
 }
 
@@ -369,8 +374,8 @@ mod tests {
             grid: "8,1,1".to_owned(),
             time_us: 250.0,
             dram_bytes: 0.0,
-            fp32_flops: 0.0,
-            fp64_flops: 0.0,
+            fp32_flops: Some(0.0),
+            fp64_flops: None,
         };
         let both = of_row(&row, &[result(4, 256), result(8, 256)]);
         assert!(both.launch && both.block && both.arguments);

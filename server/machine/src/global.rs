@@ -59,6 +59,13 @@ impl Lanes {
         lanes
     }
 
+    /// The places of this width in which they are.
+    pub(crate) fn align(&mut self, width: i64) {
+        for address in &mut self.addresses[..self.len] {
+            *address -= address.rem_euclid(width);
+        }
+    }
+
     /// Ascending.
     pub(crate) fn sorted(mut self) -> Self {
         self.addresses[..self.len].sort_unstable();

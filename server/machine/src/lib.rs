@@ -35,4 +35,6 @@ pub use profiles::{DEFAULT_GPU, Profiles};
 pub use property::{Arithmetic, Direction, Memory, Number, Property, Reach};
 pub use rules::{BankRule, GlobalRule, KernelArguments, RegisterScope, Rule, RuleSpec};
 pub use serial::{atomic_passes, constant_passes};
-pub use shared::{SharedRequest, bank_of, bank_period, rows_request, shared_request};
+pub use shared::{
+    SharedRequest, bank_of, bank_period, passes_by_width, rows_request, shared_request,
+};

@@ -74,6 +74,39 @@ pub fn shared_request(
     all
 }
 
+/// Passes of one request, were each lane's words 4, 8 or 16 bytes wide and aligned to that: of accesses that the compiler joins.
+/// Half-warps are served apart from 8 bytes on; what the lanes of one want takes as many passes as the busiest bank has words, a
+/// broadcast one.
+///
+/// Measured on an H100: 2 wavefronts where all lanes of a half-warp read one 16-byte word, 16 and 32 where they read a row of 64 or 128
+/// bytes each (`matmul_abt16_conflict`, `matmul_abt_conflict`).
+///
+/// Nothing where the lanes lie differently within such words: then the compiler joins nothing.
+pub fn passes_by_width(p: &Profile, addresses: &[i64], active: u64) -> [u32; 3] {
+    let all = Lanes::gather(addresses, active, 0);
+    let joined = |width: i64| {
+        let mut within = all.get().iter().map(|address| address.rem_euclid(width));
+        let first = within.next();
+        within.all(|at| Some(at) == first)
+    };
+    if !joined(8) {
+        return [0; 3];
+    }
+    let passes = |width: i64| -> u32 {
+        let together = if width > 4 { MOST / 2 } else { MOST };
+        let groups = addresses.chunks(together).enumerate();
+        let passes = groups.map(|(group, lanes)| {
+            let mut lanes = Lanes::gather(lanes, active, group * together);
+            lanes.align(width);
+            multicast_passes(lanes.get(), width as u32, p.bank_rule)
+        });
+        passes.sum()
+    };
+    let pairs = passes(8);
+    let quads = if joined(16) { passes(16) } else { 2 * pairs };
+    [passes(4), pairs, quads]
+}
+
 /// Passes of `ldmatrix` and `stmatrix`, which move rows of 16 bytes: each phase serves the eight rows of one matrix, whose
 /// addresses lanes 8·i to 8·i + 7 give (PTX ISA, `ldmatrix`).
 pub fn rows_request(p: &Profile, matrices: u8, addresses: &[i64], active: u64) -> SharedRequest {

@@ -165,6 +165,24 @@ impl<'a> Work<'a> {
             .unwrap_or_else(|| conflict_free_passes(self.profile(), access.bytes_per_lane))
     }
 
+    /// Passes of the instruction that the compiler makes of several accesses, where what it reads of each lane is known to lie side by
+    /// side and its conflicts count.
+    pub fn joined_passes(&self, access: usize) -> Option<f64> {
+        let merged = self.merged(access);
+        let counted = self.requests[access].passes;
+        let access = &self.input.accesses[access];
+        let [words, pairs, quads] = access.by_width.filter(|_| merged > 1.0)?;
+        let width = f64::from(access.bytes_per_lane) * merged / 4.0;
+        let passes = if width <= 2.0 {
+            words + (width - 1.0).max(0.0) * (pairs - words)
+        } else {
+            pairs + (width / 2.0 - 1.0).min(1.0) * (quads - pairs)
+        };
+        // Asked without its conflicts it has fewer passes than were counted.
+        let all = access.passes_per_request.is_none_or(|all| counted >= all);
+        Some(if all { passes } else { passes.min(width) })
+    }
+
     /// Loads of an access that wait at the same time, as far as a thread has registers for what they bring.
     pub fn together(&self, access: usize) -> f64 {
         let registers = self.input.resources.registers_per_thread;
@@ -367,7 +385,7 @@ fn lines(access: &ExecutedAccess, ideal: bool, request: &Request) -> f64 {
         return packed;
     }
     let expected = access.expected.map(|request| request.lines);
-    if let Some(lines) = access.lines_per_request.or(expected) {
+    if let Some(lines) = access.by_width.or(expected) {
         // The wider the words, the fewer lanes go together.
         let width = f64::from(access.bytes_per_lane) * access.merged.max(1.0);
         let between = |low: usize, part: f64| lines[low] + part * (lines[low + 1] - lines[low]);

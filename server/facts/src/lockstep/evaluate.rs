@@ -6,7 +6,7 @@ use warplens_ir::{
 
 use super::numbers::{LANES, LaneValues, extreme, fitted};
 use super::{Attempt, Machine};
-use crate::access::{cost, lines, shape};
+use crate::access::{by_width, cost, shape};
 use crate::draft::RequestKind;
 use crate::facts::{Form, Op, Space};
 use crate::value::ALIGNMENT;
@@ -582,10 +582,10 @@ impl Machine<'_> {
         }
         let addresses = &addresses.lanes[..self.lanes];
         let figures = cost(self.profile, kind, addresses, active);
-        let lines = lines(kind.space, addresses, active);
+        let by_width = by_width(self.profile, kind, addresses, active);
         requests
             .sums
-            .add(1.0, figures, lines, || shape(addresses, active));
+            .add(1.0, figures, by_width, || shape(addresses, active));
     }
 
     // ---- contents of memory --------------------------------------------------------------------

@@ -29,6 +29,10 @@ const COUNTERS: [(&str, &str, f64); 8] = [
     ("launch__registers_per_thread", "regs", 1.0),
 ];
 
+/// A launch's share of many says nothing of the kernel where it is less than this many times that of the shortest kernel: then
+/// it is how fast the host launches.
+const LAUNCHES: f64 = 2.0;
+
 /// Reads a `kernels.json`.
 pub fn read(id: &str, path: &Path) -> anyhow::Result<Table> {
     let text =
@@ -51,8 +55,14 @@ pub fn parse(id: &str, all: &Value) -> anyhow::Result<Table> {
         origin: "our own kernels, by `cargo lab measure`".to_owned(),
         problems: Vec::new(),
     };
-    let runs = all["runs"].as_array().into_iter().flatten();
-    for (run, number) in runs.zip(1_u64..) {
+    let runs = || all["runs"].as_array().into_iter().flatten();
+    // Launches follow one another no faster than the host makes them.
+    let in_a_row = runs().filter_map(|run| run["ms"]["in_a_row"].as_f64());
+    let least = LAUNCHES * in_a_row.fold(f64::INFINITY, f64::min);
+    for (run, number) in runs().zip(1_u64..) {
+        if run["ms"]["in_a_row"].as_f64().is_some_and(|ms| ms < least) {
+            continue;
+        }
         match row(run, number, gpu, &counters) {
             Ok(Some(row)) => table.rows.push(row),
             Ok(None) => {}
@@ -71,7 +81,8 @@ fn row(run: &Value, number: u64, gpu: &str, counters: &[&Value]) -> Result<Optio
     };
     // A launch's share of many in a row has no launch overhead in it, as a kernel's duration has none.
     let time = |key: &str| run["ms"][key].as_f64().filter(|ms| *ms > 0.0);
-    let measured = time("in_a_row").or_else(|| time("median"));
+    let share = time("in_a_row");
+    let measured = share.or_else(|| time("median"));
     let (kernel, types) = match name.split_once('<') {
         Some((kernel, types)) => (kernel, vec![types.trim_end_matches('>').to_owned()]),
         None => (name, Vec::new()),
@@ -103,6 +114,7 @@ fn row(run: &Value, number: u64, gpu: &str, counters: &[&Value]) -> Result<Optio
         configuration,
         blocks_per_sm: None,
         measured_ms: Some(measured.ok_or("no time")?),
+        with_launch: share.is_none(),
         measured_cycles: None,
         counters: counted,
     }))

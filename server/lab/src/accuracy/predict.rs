@@ -251,8 +251,14 @@ impl<'a> Subject<'a> {
         };
         let estimate = warplens_models::estimate(self.model, &question);
         Predicted {
-            // The tables hold times of events around one launch, which see the launch too.
-            ms: positive(estimate.time_ms.map(|ms| ms + estimate.launch_overhead_ms)),
+            ms: positive(estimate.time_ms.map(|ms| {
+                let launch = if row.with_launch {
+                    estimate.launch_overhead_ms
+                } else {
+                    0.0
+                };
+                ms + launch
+            })),
             cycles: positive(estimate.cycles),
             why_not: estimate.why.clone(),
             invalid: false,

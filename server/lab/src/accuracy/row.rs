@@ -40,6 +40,8 @@ pub struct Row {
     pub blocks_per_sm: Option<u32>,
     /// Milliseconds; `None` where it did not compile or launch.
     pub measured_ms: Option<f64>,
+    /// The launch is in that time too: that of events around one launch, not a share of many.
+    pub with_launch: bool,
     /// Cycles of the SM's clock, where that clock is known.
     pub measured_cycles: Option<f64>,
     /// What was counted, by the table's names.

@@ -272,6 +272,7 @@ fn row(cells: &Cells, line: u64, passed: &BTreeMap<String, i64>) -> Result<Row, 
         blocks_per_sm: counters
             .get("blocks_per_sm_forced")
             .map(|blocks| *blocks as u32),
+        with_launch: true,
         measured_cycles: cycles.filter(|_| valid).or_else(of_clock),
         measured_ms,
         configuration,

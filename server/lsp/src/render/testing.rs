@@ -31,7 +31,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         ideal_transactions_per_request: (!shared).then_some(ideal),
         transaction_bytes: if shared { 0 } else { 32 },
         bytes_moved_per_request: None,
-        lines_per_request: None,
+        by_width: None,
         by_alignment: Vec::new(),
         passes_per_request: shared.then_some(figure),
         ideal_passes_per_request: shared.then_some(ideal),

@@ -17,6 +17,8 @@ pub(super) struct Busy {
     /// Issue slots, then the pipes in their order.
     pub pipes: [f64; PIPES],
     pub shared: f64,
+    /// The unit that counts the warps at a barrier, one after the other.
+    pub barriers: f64,
     /// L1, L2, DRAM.
     pub memory: [f64; 3],
 }
@@ -26,6 +28,10 @@ const PIPES: usize = 1 + Pipe::ALL.len();
 
 /// Atomics of one address in a cycle: NVIDIA's white paper of Kepler GK110, "one operation per clock".
 const UPDATES_OF_A_WORD: f64 = 1.0;
+
+/// Bytes that a store takes of the way to L2 for each 128-byte line in which it has a byte: an SM hands on a line at a time, however
+/// little of it is written. Measured on an H100 with stores down a column, `transpose_naive` (docs/models/auto.md).
+const STORED_LINE: f64 = 128.0;
 
 /// Where [`Busy`] counts a pipe.
 fn at(pipe: Pipe) -> usize {
@@ -47,6 +53,8 @@ pub(super) struct Machine<'p> {
     /// Cycles of the SM for one byte of L1, of its share of L2, of its share of DRAM.
     byte: [f64; 3],
     cached: bool,
+    /// Its stores go on by lines: NVIDIA's from Volta on, whose L1 has sectors and writes through.
+    stores_lines: bool,
 }
 
 impl<'p> Machine<'p> {
@@ -76,6 +84,7 @@ impl<'p> Machine<'p> {
                 dram.min(port).recip(),
             ],
             cached: profile.l2_bytes.is_some(),
+            stores_lines: profile.compute_capability.is_some_and(|of| of >= (7, 0)),
         }
     }
 
@@ -85,6 +94,7 @@ impl<'p> Machine<'p> {
         match self.off {
             Some(Mechanism::Pipes) => busy.pipes[1..].fill(0.0),
             Some(Mechanism::SharedPipe) => busy.shared = 0.0,
+            Some(Mechanism::Barriers) => busy.barriers = 0.0,
             Some(Mechanism::Bandwidth) => busy.memory = [0.0; 3],
             _ => {}
         }
@@ -107,7 +117,14 @@ impl<'p> Machine<'p> {
                 busy.pipes[at(Pipe::Fp32)] +=
                     mix[Pipe::IntMul] * self.timing[Pipe::Fp32 as usize].issue;
             }
-            Kind::Barrier => busy.pipes[0] = self.issue,
+            Kind::Barrier => {
+                busy.pipes[0] = self.issue;
+                // The guide of NVIDIA's has the rate; of others only the latency is known.
+                let counts = self.profile.compute_capability.is_some();
+                if counts && !work.is_without(Factor::Synchronisation) {
+                    busy.barriers = self.profile.barrier_warp_cycles;
+                }
+            }
             Kind::Scratchpad(access) => {
                 let request = &work.requests[*access];
                 let merged = work.merged(*access);
@@ -116,7 +133,10 @@ impl<'p> Machine<'p> {
                     // What an instruction reads of each lane lies side by side, where accesses of their own would meet
                     // in banks.
                     let least = work.conflict_free_passes(*access).min(request.passes);
-                    let passes = (request.passes / merged).max(least);
+                    let passes = match work.joined_passes(*access) {
+                        Some(passes) => passes / merged,
+                        None => (request.passes / merged).max(least),
+                    };
                     busy.shared = self.row_cycles(passes).max(self.load_store() / merged);
                 } else {
                     // Constant memory gives one word to the whole warp; each other word is issued again.
@@ -141,7 +161,13 @@ impl<'p> Machine<'p> {
                     } else {
                         (0.0, 0.0)
                     };
-                    let l2 = (traffic.l2.max(atomics) * self.byte[1]).max(word);
+                    let stored = if access.op == Op::Store && self.stores_lines {
+                        request.lines * STORED_LINE / merged
+                    } else {
+                        0.0
+                    };
+                    let l2 = traffic.l2.max(atomics).max(stored);
+                    let l2 = (l2 * self.byte[1]).max(word);
                     busy.memory = [l1, l2, traffic.dram * self.byte[2]];
                 } else {
                     busy.memory = [0.0, 0.0, traffic.dram * self.byte[2]];
@@ -245,9 +271,9 @@ impl<'p> Machine<'p> {
                 let l1 = self.profile.l1_latency.unwrap_or(l2).min(l2);
                 // What is loaded together waits for the slowest.
                 let together = self.together(work, *access);
-                let to_l2 = slowest(ratio(traffic.l2, request.ideal_bytes), together);
-                let to_dram =
-                    slowest(ratio(traffic.dram, request.ideal_bytes), together).min(to_l2);
+                let missed = missed_bytes(&work.input.accesses[*access], request);
+                let to_l2 = slowest(ratio(traffic.l2, missed), together);
+                let to_dram = slowest(ratio(traffic.dram, missed), together).min(to_l2);
                 let serial = if self.cached {
                     request.lines
                 } else {
@@ -264,6 +290,21 @@ impl<'p> Machine<'p> {
             }
             _ => 0.0,
         }
+    }
+}
+
+/// Bytes that a request brings where it finds nothing in the cache: its sectors where a loop walks along those of all lanes, whole
+/// sectors apart from one another, and so comes to the end of all in the same iteration. Elsewhere some lane does in nearly every one,
+/// or other warps wait for the same sectors at the same time: what is wanted counts.
+fn missed_bytes(access: &ExecutedAccess, request: &Request) -> f64 {
+    let unit = i64::from(access.transaction_bytes.max(1));
+    let apart = access.stride.as_ref().map_or(0, |stride| stride.bytes);
+    let steps = access.linear.iter().flat_map(|linear| &linear.loops);
+    let along = steps.copied().any(|step| step != 0 && step.abs() < unit);
+    if along && apart != 0 && apart % unit == 0 {
+        request.moved_bytes.max(request.ideal_bytes)
+    } else {
+        request.ideal_bytes
     }
 }
 

@@ -44,12 +44,16 @@ pub use mechanism::Mechanism;
 /// for 4 and more for the maximum).
 const SHARPNESS: i32 = 2;
 
+/// Warps of a block that a launch with enough warps on each SM has: 256 threads of NVIDIA's.
+const LARGE_BLOCK: f64 = 8.0;
+
 impl Busy {
     fn add(&mut self, other: &Busy, times: f64) {
         for (sum, value) in self.pipes.iter_mut().zip(other.pipes) {
             *sum += value * times;
         }
         self.shared += other.shared * times;
+        self.barriers += other.barriers * times;
         for (sum, value) in self.memory.iter_mut().zip(other.memory) {
             *sum += value * times;
         }
@@ -65,7 +69,7 @@ impl Busy {
 
     /// The bounds together, as if they overlapped freely.
     fn together(&self) -> f64 {
-        norm(&[self.compute(), self.shared, self.bandwidth()])
+        norm(&[self.compute(), self.shared, self.bandwidth(), self.barriers])
     }
 }
 
@@ -267,7 +271,22 @@ impl<'w, 'a> Outcome<'w, 'a> {
         };
         // Other blocks' work fills a place that is empty; where there is none it is waited for.
         let vacant = (waited + between * (rounds - 1.0).max(0.0) - filled).max(0.0);
-        let cycles = filled + vacant;
+        // Blocks are started one after the other for the whole device, while others work.
+        // With all warps resident blocks are large.
+        let blocks = if work.is_without(Factor::Occupancy) {
+            residency.blocks * (residency.warps_per_block / LARGE_BLOCK).min(1.0)
+        } else {
+            residency.blocks
+        };
+        let starting = blocks * work.profile().block_start_cycles();
+        let cycles = if waited > 0.0 && off != Some(Mechanism::BlockTurnover) {
+            // Sharper than where resources are shared: the two hardly meet.
+            let work = (filled + vacant).powi(2);
+            norm(&[work, starting.powi(2)]).sqrt()
+        } else {
+            filled + vacant
+        };
+        let vacant = cycles - filled;
         let count = |level: fn(&Traffic) -> f64| {
             executions
                 .iter()
@@ -319,7 +338,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
             shared: resource(self.warp.shared),
             latency: part(self.waited, busy),
             vacant: self.vacant,
-            barriers: working * ratio(self.serialised, throughput),
+            barriers: working * ratio(self.serialised, throughput) + resource(self.warp.barriers),
         }
     }
 
@@ -375,14 +394,19 @@ impl<'w, 'a> Outcome<'w, 'a> {
             tensor: matrices + products * (1.0 - idle_chain),
             memory_bandwidth: parts.bandwidth,
             async_copy: share(links[5]),
-            // More resident warps would fill that, too.
-            memory_latency: share(links[1]) + parts.vacant,
+            memory_latency: share(links[1]),
             shared: parts.shared + share(links[2]),
             divergence: parts.compute * idle + (arithmetic + products) * idle_chain,
             synchronisation: share(links[3]) + parts.barriers,
         };
         if total <= 0.0 {
             breakdown.memory_latency += parts.latency;
+        }
+        // More resident warps would fill what waits for blocks, as they fill what waits for memory.
+        if total > 0.0 && links[1] <= 0.0 {
+            breakdown.compute += parts.vacant;
+        } else {
+            breakdown.memory_latency += parts.vacant;
         }
         breakdown
     }

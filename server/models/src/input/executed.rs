@@ -87,7 +87,7 @@ pub struct ExecutedAccess {
     /// Bytes that the memory system moves for one request.
     pub bytes_moved_per_request: Option<f64>,
     /// Lines of 128 bytes that L1 looks up, if one instruction moves 4, 8 or 16 bytes per lane.
-    pub lines_per_request: Option<[f64; 3]>,
+    pub by_width: Option<[f64; 3]>,
     /// What a request takes on average, where its start is not known.
     pub expected: Option<ExpectedRequest>,
     /// Shared: times the bank array is cycled; constant: distinct words; atomics: most lanes on one address.
@@ -143,7 +143,7 @@ impl ExecutedAccess {
             ideal_transactions_per_request: access.ideal_transactions_per_request,
             transaction_bytes: access.transaction_bytes,
             bytes_moved_per_request: access.bytes_moved_per_request,
-            lines_per_request: access.lines_per_request,
+            by_width: access.by_width,
             expected: ExpectedRequest::of(access),
             passes_per_request: by_one_lane(access.passes_per_request),
             ideal_passes_per_request: access.ideal_passes_per_request,

@@ -253,7 +253,7 @@ impl DynamicCounts<'_> {
             ideal_transactions_per_request: None,
             transaction_bytes: SECTOR,
             bytes_moved_per_request: None,
-            lines_per_request: None,
+            by_width: None,
             expected: None,
             passes_per_request: None,
             ideal_passes_per_request: None,

@@ -39,7 +39,7 @@ pub(super) fn price(profile: &Profile, property: Property) -> Result<Price, &'st
         Property::Barrier => {
             device.cycle * profile.barrier_warp_cycles / f64::from(profile.warp_size)
         }
-        Property::Block => device.cycle * profile.block_launch_cycles.unwrap_or(0.0),
+        Property::Block => profile.block_start_cycles() / profile.cycles_per_second(),
         Property::Launch => profile.launch_overhead_us * 1e-6,
         // Reads and writes share the memory's bus, and the bandwidth that streaming kernels reach was measured
         // with both: nothing is left to save.

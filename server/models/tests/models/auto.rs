@@ -66,7 +66,9 @@ fn a_copy_runs_at_the_bandwidth_that_kernels_reach() {
         let bytes = f64::from(1 << 18) * 256.0 * 8.0;
         let seconds = bytes / (target.profile.achieved_dram_bandwidth_gb_s() * 1e9);
         let ratio = estimate.time_ms.expect("a time") / (seconds * 1e3);
-        assert!((0.99..1.15).contains(&ratio), "{gpu}: {ratio}");
+        // On the H100 the blocks take nearly as long to start: 1.3 was measured of `copy` in tests/kernels/linear_measure.cu.
+        let most = if gpu == "h100-sxm5" { 1.3 } else { 1.15 };
+        assert!((0.99..most).contains(&ratio), "{gpu}: {ratio}");
         assert_eq!(
             estimate.bottleneck,
             Some(Bottleneck::MemoryBandwidth),
@@ -257,7 +259,7 @@ fn indexed(line: u32, array: &str, index: IndexExpression, op: Op, sectors: f64)
         ideal_transactions_per_request: Some(sectors),
         transaction_bytes: 32,
         bytes_moved_per_request: Some(sectors * 32.0),
-        lines_per_request: None,
+        by_width: None,
         expected: None,
         ..common::access(line)
     }

@@ -69,8 +69,8 @@ fn each_mechanism_can_be_taken_away() {
         match mechanism {
             // Nothing of this kernel is read twice.
             Mechanism::Caches => assert_eq!(without, all, "{name}"),
-            // There is work enough to fill a place that is empty.
-            Mechanism::BlockTurnover => assert_eq!(without, all, "{name}"),
+            // There is work enough to fill a place that is empty, and for the time in which blocks are started.
+            Mechanism::BlockTurnover => assert!(all / without < 1.0001, "{name}"),
             // What overlaps is what takes longer without it.
             Mechanism::LoadsTogether => assert!(without > all, "{name}: {without} {all}"),
             _ => assert!(without < all, "{name}: {without} {all}"),
@@ -131,7 +131,7 @@ fn at(linear: LinearAddress, array: &str, op: Op, sectors: f64) -> ExecutedAcces
         ideal_transactions_per_request: Some(4.0),
         transaction_bytes: 32,
         bytes_moved_per_request: Some(sectors * 32.0),
-        lines_per_request: None,
+        by_width: None,
         expected: None,
         linear: Some(linear),
         ..common::access(2)

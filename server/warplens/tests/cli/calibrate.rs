@@ -40,7 +40,7 @@ fn half_a_file_is_fitted_and_what_is_missing_is_said() {
     let words: Vec<&str> = changed.expect("a change").split_whitespace().collect();
     assert_eq!(
         &words[..5],
-        ["shared_latency", "[cycles]", "29", "58", "2.00"]
+        ["shared_latency", "[cycles]", "23", "58", "2.52"]
     );
     let text = std::fs::read_to_string(folder.path().join("nvidia-half.toml")).unwrap();
     let profile = warplens_machine::Profiles::from_toml("nvidia-half.toml", &text).unwrap();

@@ -124,7 +124,7 @@ impl Kernel {
             ideal_transactions_per_request: Some(ideal),
             transaction_bytes: unit,
             bytes_moved_per_request: Some(sectors * f64::from(unit)),
-            lines_per_request: None,
+            by_width: None,
             expected: None,
             ..access(line)
         });
@@ -170,7 +170,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         ideal_transactions_per_request: None,
         transaction_bytes: 0,
         bytes_moved_per_request: None,
-        lines_per_request: None,
+        by_width: None,
         expected: None,
         passes_per_request: None,
         ideal_passes_per_request: None,
