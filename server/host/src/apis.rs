@@ -255,6 +255,8 @@ impl Host<'_> {
                 .flat_map(members)
                 .collect()
         };
+        let texts = [source.parsed, self.parsed].map(|parsed| &**parsed);
+        let texts = texts.map(|text| self.sets_attributes(text).then_some(&*text.text));
         for kernel in kernels {
             let launch = HostEventKind::Launch(self.sites.len());
             self.happens(launch, &kernel.name, place.clone(), source);
@@ -270,13 +272,15 @@ impl Host<'_> {
                     block_varies: false,
                     global: all(config.global),
                     dynamic_shared_bytes: config.shared,
-                    asks_for_shared: [&source.parsed.text, &self.parsed.text]
+                    asks_for_shared: texts
                         .iter()
+                        .flatten()
                         .any(|text| asks_for_shared(text, &kernel.name)),
                     assumes_residency,
                     cluster: config.cluster,
-                    allows_large_clusters: [&source.parsed.text, &self.parsed.text]
+                    allows_large_clusters: texts
                         .iter()
+                        .flatten()
                         .any(|text| allows_large_clusters(text)),
                     arguments: if beside {
                         Vec::new()

@@ -3,9 +3,17 @@
 /// Calls that are looked at in a text.
 const MOST_CALLS: usize = 256;
 
+/// What the functions of CUDA and HIP have in common that set one.
+const SETS: &str = "FuncSetAttribute";
+
+/// True where a text sets any attribute of a function: else there is nothing to look for.
+pub(crate) fn sets_attributes(text: &str) -> bool {
+    text.contains(SETS)
+}
+
 /// True where a text sets the largest dynamic shared memory of a kernel, or of one that it names by a variable.
 pub(crate) fn asks_for_shared(text: &str, kernel: &str) -> bool {
-    let calls = text.match_indices("FuncSetAttribute").take(MOST_CALLS);
+    let calls = text.match_indices(SETS).take(MOST_CALLS);
     calls.into_iter().any(|(at, name)| {
         let Some(arguments) = arguments(&text[at + name.len()..]) else {
             return false;

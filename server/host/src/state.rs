@@ -10,6 +10,7 @@ use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Index;
 use super::linked::Linked;
+use super::opt_in::sets_attributes;
 use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Value};
 use super::{Build, Met};
@@ -205,6 +206,8 @@ pub(super) struct Host<'p> {
     pub(super) handles: Option<FxHashMap<String, Vec<String>>>,
     /// Which parameters of functions declared elsewhere are references.
     pub(super) references: FxHashMap<String, Option<Vec<bool>>>,
+    /// Texts by their addresses, and whether they set attributes of functions: each has many launches.
+    attributes: FxHashMap<usize, bool>,
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
     /// By a function's node and a variable in it: whether its memory may be paged out.
     pub(super) pageable: FxHashMap<(usize, String), bool>,
@@ -222,6 +225,13 @@ impl<'p> Host<'p> {
         words: &[&str],
     ) -> Host<'p> {
         Host::of_texts(parsed, unit, Index::new(&[(parsed, items)], words))
+    }
+
+    /// True where a text sets attributes of functions.
+    pub(super) fn sets_attributes(&mut self, text: &Expanded) -> bool {
+        let address = std::ptr::from_ref(text) as usize;
+        let known = self.attributes.entry(address);
+        *known.or_insert_with(|| sets_attributes(&text.text))
     }
 
     /// The same for a text of several.
@@ -258,6 +268,7 @@ impl<'p> Host<'p> {
             limit: MOST_OF_ROOT,
             from_main: false,
             references: FxHashMap::default(),
+            attributes: FxHashMap::default(),
             handles: None,
             pageable: FxHashMap::default(),
             headers: None,
