@@ -30,8 +30,8 @@
   } while (0)
 
 // Of cuda_profiler_api.h, which the compiler's packages leave to one of its own.
-extern "C" cudaError_t CUDARTAPI cudaProfilerStart(void);
-extern "C" cudaError_t CUDARTAPI cudaProfilerStop(void);
+extern "C" cudaError_t cudaProfilerStart(void);
+extern "C" cudaError_t cudaProfilerStop(void);
 
 namespace harness {
 
