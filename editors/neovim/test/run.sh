@@ -180,7 +180,7 @@ screen lines '│ .* of transpose_tiled on NVIDIA A100' '│ load tile.*strided 
 keys gg
 screen moved '!│ .* of transpose_tiled'
 keys ':Warplens lines off' Enter ':Warplens report' Enter
-screen report '╭─+ report/transpose.cu ─+╮' 'memory bandwidth +█+' '99 %  if \(x < n'
+screen report '╭─+ report/transpose.cu ─+╮' 'memory bandwidth +█+' '100 %  if \(x < n'
 keys q ':Warplens findings' Enter
 screen findings 'transpose.cu\|28 col 52-86 warning\|' '!report/transpose.cu ─'
 keys ':cclose' Enter

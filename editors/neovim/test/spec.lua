@@ -681,10 +681,10 @@ check(':Warplens findings lists what was found by what there is to gain', functi
   local function rule(index)
     return items[index].text:match('%[([%w/-]+)%]$')
   end
-  assert(rule(1) == 'smem/bank-conflict' and rule(2) == 'mem/column-walk', vim.inspect(items))
-  assert(items[1].type == 'W' and items[1].lnum == find('= tile[threadIdx.x][threadIdx.y + j]'))
+  assert(rule(1) == 'mem/column-walk' and rule(2) == 'smem/bank-conflict', vim.inspect(items))
+  assert(items[2].type == 'W' and items[2].lnum == find('= tile[threadIdx.x][threadIdx.y + j]'))
   local diagnostic = warnings('smem/bank-conflict')[1]
-  assert(items[1].col == diagnostic.col + 1, ('column %d, the diagnostic is at %d'):format(items[1].col, diagnostic.col))
+  assert(items[2].col == diagnostic.col + 1, ('column %d, the diagnostic is at %d'):format(items[2].col, diagnostic.col))
   -- By gain, as the messages say it: `1.55x: …`.
   local last = math.huge
   for _, item in ipairs(items) do
