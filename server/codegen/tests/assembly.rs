@@ -26,6 +26,7 @@ _Z10vector_addPKfS0_Pfi:
 	//## File "/src/vector_add.cu", line 11
         /*0030*/                   LDG.E.CONSTANT R4, [R4.64] ;
         /*0040*/                   FADD R9, R4, R3 ;
+        /*0048*/             @!PT  LDS RZ, [RZ] ;
 	//## File "/src/vector_add.cu", line 12
         /*0050*/                   STG.E [R6.64], R9 ;
         /*0060*/                   EXIT ;

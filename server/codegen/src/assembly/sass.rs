@@ -194,7 +194,12 @@ fn instruction(line: &str) -> Option<Instruction<'_>> {
     // Two that are issued together stand in braces.
     let mut code = code.trim_matches(['{', '}', ' ', '\t']);
     if code.starts_with('@') {
-        code = code.split_once([' ', '\t'])?.1.trim_start();
+        let (predicate, guarded) = code.split_once([' ', '\t'])?;
+        // Never true: what holds a place before asynchronous copies does nothing.
+        if predicate == "@!PT" {
+            return None;
+        }
+        code = guarded.trim_start();
     }
     let (name, operands) = code.split_once([' ', '\t']).unwrap_or((code, ""));
     let (opcode, modifiers) = name.split_once('.').unwrap_or((name, ""));
