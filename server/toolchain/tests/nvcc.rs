@@ -62,12 +62,20 @@ fn plainly(sass: &str, opcode: &str) -> BTreeMap<String, u64> {
         }
         let mut words = line.split_whitespace().skip(1);
         let word = words.next().unwrap_or("");
-        let word = if word.starts_with('@') {
-            words.next().unwrap_or("")
-        } else {
-            word
+        let word = match word {
+            // Never executed: it holds a place.
+            "@!PT" => "",
+            _ if word.starts_with('@') => words.next().unwrap_or(""),
+            _ => word,
         };
-        if word.split(['.', ';']).next() == Some(opcode) {
+        // Copies load, and matrices are loaded and stored, by instructions of their own.
+        let name = match word.split(['.', ';']).next().unwrap_or("") {
+            "LDGSTS" => "LDG",
+            "LDSM" => "LDS",
+            "STSM" => "STS",
+            other => other,
+        };
+        if name == opcode {
             *found.get_mut(&kernel).unwrap() += 1;
         }
     }
@@ -81,6 +89,11 @@ fn registers_and_memory_instructions_are_nvccs() {
     let folder = tempfile::tempdir().unwrap();
     for architecture in ["sm_75", "sm_80", "sm_90", "sm_120"] {
         for source in sources() {
+            let name = source.file_name().unwrap_or_default();
+            // `cp.async` and products 16 deep are 8.0's.
+            if architecture == "sm_75" && (name == "attention.cu" || name == "hgemm.cu") {
+                continue;
+            }
             let path = folder.path().join("k.cubin");
             let out = path.to_string_lossy().into_owned();
             let arch = format!("-arch={architecture}");
@@ -164,7 +177,10 @@ fn ptx_has_the_kernels_and_their_memory_instructions() {
             counts.sum()
         };
         let plainly = |word: &str| text.matches(word).count() as u64;
-        assert_eq!(all(Class::Ldg), plainly("ld.global"), "{file}");
+        // Fragments are loaded through addresses that name no memory, which is taken for global.
+        let loads = ["ld.global", "cp.async.cg.shared.global", "wmma.load"].map(plainly);
+        let loads: u64 = loads.iter().sum();
+        assert_eq!(all(Class::Ldg), loads, "{file}");
         assert_eq!(all(Class::Stg), plainly("st.global"), "{file}");
         assert_eq!(
             all(Class::Bar),
