@@ -526,11 +526,12 @@ impl Measure<'_> {
         (format!("({}) bytes", self.arena.text(draft.address)), None)
     }
 
-    /// The address as it can be evaluated later, of shared memory and of copies that one thread starts.
+    /// The address as it can be evaluated later, of shared memory and of copies.
     fn in_array(&self, draft: &AccessDraft, context: &Context) -> Option<Arc<Closed>> {
         let bulk = matches!(draft.form, Form::Bulk(_)) && !assumed(self.arena, draft.address);
         let shared = draft.space == Space::Shared && draft.shared.is_some();
-        let closed = (bulk || shared)
+        let copied = draft.space == Space::Global && draft.ahead.is_some();
+        let closed = (bulk || shared || copied)
             .then(|| Closed::of(self.arena, draft.address, &context.counters))
             .flatten();
         closed.map(Arc::new)

@@ -320,8 +320,8 @@ pub struct Access {
     pub linear_in_blocks: Option<LinearAddress>,
     /// Of an address that is no such sum: bytes that a step of each part moves it by.
     pub parts: Option<Vec<(i64, AddressPart)>>,
-    /// Of shared memory, and of copies that one thread starts where nothing in it is assumed: bytes from the start of the
-    /// array, by thread and by the counters of the blocks and loops around.
+    /// Of shared memory, of copies past the registers, and of copies that one thread starts where nothing in it is assumed:
+    /// bytes from the start of the array, by thread and by the counters of the blocks and loops around.
     pub in_array: Option<std::sync::Arc<warplens_symbolic::Closed>>,
     /// Set where the element is a structure's field.
     pub field: Option<StructField>,

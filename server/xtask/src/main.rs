@@ -15,6 +15,7 @@ mod new_model;
 mod new_rule;
 mod package;
 mod test;
+mod workspace_tests;
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};

@@ -33,7 +33,7 @@ enum Group {
     Format,
     /// cargo clippy, warnings denied
     Lint,
-    /// cargo test of the whole workspace
+    /// The tests of the whole workspace, a binary on each core
     Tests,
     /// Files derived from the code are up to date
     Generated,
@@ -178,10 +178,7 @@ impl Test {
                 clippy.args(["--quiet", "--", "-D", "warnings"]);
                 finish(group, process::run(&mut clippy, limit))
             }
-            Group::Tests => {
-                let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-                finish(group, process::run(&mut tests, limit))
-            }
+            Group::Tests => finish(group, crate::workspace_tests::run(limit)),
             Group::Generated => {
                 let mut generate = cargo(&["xtask", "generate", "--check"]);
                 if self.group.is_empty() || self.group.contains(&Group::Tests) {

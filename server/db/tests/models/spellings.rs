@@ -260,3 +260,37 @@ fn a_launch_takes_as_long_whether_it_is_given_or_assumed() {
     });
     assert!((assumed / said - 1.0).abs() < 1e-6, "{assumed} {said}");
 }
+
+/// `LDGSTS` moves pairs of a sector and a segment of shared memory: see `models/src/input/copies.rs`.
+#[test]
+fn a_pad_that_splits_segments_makes_copies_ask_for_sectors_twice() {
+    let padded = |floats: u32| {
+        let text = format!(
+            "__global__ void k(const float4* in, float* out, int n) {{
+    __shared__ __align__(128) float tile[64][{floats}];
+    const int t = threadIdx.x;
+    float sum = 0;
+    for (int i = 0; i < n; i++) {{
+        __pipeline_memcpy_async(&tile[t / 4][t % 4 * 4], &in[(blockIdx.x * n + i) * 256 + t], 16);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        __syncthreads();
+        sum += tile[t % 64][t / 64];
+        __syncthreads();
+    }}
+    out[blockIdx.x * 256 + t] = sum;
+}}"
+        );
+        let launch = Launch {
+            grid: [864, 1, 1],
+            block: [256, 1, 1],
+            args: &[("n", 64)],
+            arrays: &[],
+        };
+        moved(&text, &launch)
+    };
+    let (whole, split) = (padded(24), padded(20));
+    let ratio = split.l2 / whole.l2;
+    assert!((1.45..1.55).contains(&ratio), "{ratio}");
+    assert!((split.dram / whole.dram - 1.0).abs() < 0.01);
+}

@@ -104,6 +104,8 @@ pub struct ExecutedAccess {
     /// Of a copy past the registers: iterations of its loop from its issue to where it is waited for; 0 where that is the
     /// same one.
     pub ahead: Option<u32>,
+    /// Of a copy past the registers: how often L2 is asked for each sector; 1 elsewhere.
+    pub asked: f64,
     /// How many of them one instruction does, on average: a wide load several.
     pub merged: f64,
 }
@@ -150,6 +152,7 @@ impl ExecutedAccess {
             requests: access.requests,
             active_lanes_per_request: by_one_lane(access.active_lanes_per_request),
             ahead: access.ahead,
+            asked: 1.0,
             together: 1.0,
             merged: 1.0,
         }

@@ -9,6 +9,7 @@ use warplens_facts::facts::{Access, Launch, SourceFacts, Space};
 use warplens_machine::{Occupancy, Profile, occupancy};
 
 use super::calls::ExecutedCall;
+use super::copies;
 use super::dynamic::{DynamicCounts, WarpInstructions};
 use super::executed::{self, ExecutedAccess, ExecutedFlow};
 
@@ -62,10 +63,11 @@ impl ModelInput {
         resources: Resources,
     ) -> ModelInput {
         let counts = DynamicCounts::new(&compiled, &facts);
-        let (flow, accesses) = match &counts {
+        let (flow, mut accesses) = match &counts {
             Some(counts) => counts.executed(&facts),
             None => executed::as_written(&facts),
         };
+        copies::pair(&facts, &profile, &mut accesses);
         let instructions = counts.as_ref().map(DynamicCounts::by_class);
         let launch = facts.launch;
         ModelInput {

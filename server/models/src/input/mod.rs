@@ -7,6 +7,7 @@
 
 mod calls;
 mod change;
+mod copies;
 mod dynamic;
 mod executed;
 mod expected;

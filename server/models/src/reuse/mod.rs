@@ -120,6 +120,9 @@ pub(crate) fn traffic(
     for group in &groups {
         group.fill(&mut all, requests, executions, &setting, &together, &kept);
     }
+    for (traffic, access) in all.iter_mut().zip(accesses) {
+        traffic.l2 *= access.asked;
+    }
     all
 }
 
