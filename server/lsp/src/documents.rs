@@ -24,6 +24,8 @@ pub enum Content {
     Source(Document),
     /// A `warplens.toml`.
     Config(Rope),
+    /// C or C++ in which no kernel stands: the next edit may write one.
+    Plain(Rope),
 }
 
 impl Content {
@@ -31,7 +33,7 @@ impl Content {
     pub fn rope(&self) -> &Rope {
         match self {
             Content::Source(document) => document.rope(),
-            Content::Config(rope) => rope,
+            Content::Config(rope) | Content::Plain(rope) => rope,
         }
     }
 }
@@ -47,6 +49,8 @@ pub struct OpenDocument {
     pub version: i32,
     /// Text; the tree may be older.
     pub content: Content,
+    /// Neither its language id nor its name says that it is ours: its text decides, at each edit.
+    by_text: bool,
     /// Grows with each change of anything an analysis depends on.
     pub revision: u64,
     /// The newest analysis that was completed, perhaps of an older revision.
@@ -160,22 +164,23 @@ impl OpenDocument {
     ) -> Option<OpenDocument> {
         let path = path_of(&uri);
         let text = &*line_feeds(text, None);
+        let by_text = is_by_text(language_id, &path);
         let content = if path
             .file_name()
             .is_some_and(|name| name == configuration::FILE_NAME)
         {
             Content::Config(Rope::from_str(text))
+        } else if by_text {
+            by_its_text(text)
         } else {
-            // Parsed by the worker, not here: this runs between two messages.
-            let mut document = Document::new("", language(language_id, &path, text)?);
-            document.edit(0..0, text);
-            Content::Source(document)
+            unparsed(language(language_id, &path)?, text)
         };
         Some(OpenDocument {
             uri,
             path,
             version,
             content,
+            by_text,
             revision,
             last: None,
             told: None,
@@ -221,7 +226,7 @@ impl OpenDocument {
             let text = line_feeds(&change.text, rope.get_byte(bytes.end));
             match &mut self.content {
                 Content::Source(document) => document.edit(bytes, &text),
-                Content::Config(rope) => {
+                Content::Config(rope) | Content::Plain(rope) => {
                     let from = rope.byte_to_char(bytes.start);
                     rope.remove(from..rope.byte_to_char(bytes.end));
                     rope.insert(from, &text);
@@ -239,6 +244,24 @@ impl OpenDocument {
             }
         }
         self.revision = revision;
+        self.look_for_kernels();
+    }
+
+    /// What its text makes of a document that nothing else decides.
+    fn look_for_kernels(&mut self) {
+        if !self.by_text {
+            return;
+        }
+        let becomes = match &self.content {
+            Content::Plain(rope) => by_its_text(&rope.to_string()),
+            Content::Source(document) => by_its_text(document.source()),
+            Content::Config(_) => return,
+        };
+        if matches!(becomes, Content::Plain(_)) != matches!(self.content, Content::Plain(_)) {
+            self.content = becomes;
+            self.last = None;
+            self.moved.clear();
+        }
     }
 }
 
@@ -257,16 +280,35 @@ fn line_feeds(text: &str, next: Option<u8>) -> Cow<'_, str> {
     Cow::Owned(characters.collect())
 }
 
-/// The document's language: by its id, or by its extension where the id says only C or C++. A header may
-/// be a kernel's, and host code may hold kernels in its strings.
-fn language(id: &str, path: &Path, text: &str) -> Option<Language> {
+/// The document's language: by its id, or by its extension where the id says only C or C++; a header may be a kernel's.
+fn language(id: &str, path: &Path) -> Option<Language> {
     match id {
-        "c" | "cpp" | "" | "plaintext" => Language::from_path(path).or_else(|| {
-            let kernels = warplens_db::may_hold_kernels(text);
-            (is_header(path) || (kernels && id != "plaintext")).then_some(Language::Cuda)
-        }),
+        "c" | "cpp" | "" | "plaintext" => {
+            Language::from_path(path).or_else(|| is_header(path).then_some(Language::Cuda))
+        }
         id => Language::from_id(id).or_else(|| Language::from_path(path)),
     }
+}
+
+/// True where only its text can say whether a document holds kernels: C and C++ that is compiled as CUDA or HIP, and host code
+/// with kernels in its strings.
+fn is_by_text(id: &str, path: &Path) -> bool {
+    matches!(id, "c" | "cpp" | "") && language(id, path).is_none()
+}
+
+fn by_its_text(text: &str) -> Content {
+    if warplens_db::may_hold_kernels(text) {
+        unparsed(Language::Cuda, text)
+    } else {
+        Content::Plain(Rope::from_str(text))
+    }
+}
+
+/// Source that the worker parses: documents are made between two messages.
+fn unparsed(language: Language, text: &str) -> Content {
+    let mut document = Document::new("", language);
+    document.edit(0..0, text);
+    Content::Source(document)
 }
 
 /// A path for a URI: the file's own, or for other schemes (untitled, git, a virtual folder) the URI's path
@@ -293,8 +335,9 @@ mod tests {
     fn languages_by_id_and_by_extension() {
         let check = |id: &str, name: &str, expected: Option<Language>| {
             let open = OpenDocument::new(uri(name), id, 1, "", 1);
-            let found = open.map(|open| match open.content {
-                Content::Source(document) => document.language(),
+            let found = open.and_then(|open| match open.content {
+                Content::Source(document) => Some(document.language()),
+                Content::Plain(_) => None,
                 Content::Config(_) => panic!("{name} is source"),
             });
             assert_eq!(found, expected, "{id} {name}");

@@ -222,10 +222,14 @@ impl Session {
             before.cancel.cancel();
             open.scheduled = before.scheduled;
         }
+        let plain = matches!(open.content, Content::Plain(_));
+        if plain {
+            open.done.send_replace(revision);
+        }
         state.open.insert(key.clone(), open);
         if config {
             self.analyse_all(&mut state);
-        } else {
+        } else if !plain {
             self.schedule(&mut state, &key);
         }
     }
@@ -244,12 +248,29 @@ impl Session {
             tracing::debug!("a change of a document that is not open: {}", uri.as_str());
             return;
         };
+        let was_plain = matches!(open.content, Content::Plain(_));
         open.apply(changes, encoding, revision);
         open.version = version;
-        if matches!(open.content, Content::Config(_)) {
-            self.analyse_all(&mut state);
-        } else {
-            self.schedule(&mut state, uri.as_str());
+        match (&open.content, was_plain) {
+            (Content::Config(_), _) => self.analyse_all(&mut state),
+            (Content::Plain(_), true) => {
+                open.done.send_replace(revision);
+            }
+            (Content::Plain(_), false) => {
+                let path = open.path.clone();
+                self.schedule(&mut state, uri.as_str());
+                self.no_longer_shared(&mut state, &path);
+            }
+            (Content::Source(_), _) => self.schedule(&mut state, uri.as_str()),
+        }
+    }
+
+    /// What is on disk counts again, as it is now.
+    fn no_longer_shared(self: &Arc<Self>, state: &mut State, path: &Path) {
+        self.sources.inner().forget(path);
+        let before = self.sources.shared_text(path);
+        if self.sources.close(path) {
+            self.analyse_others(state, path, before.as_deref());
         }
     }
 
@@ -268,16 +289,11 @@ impl Session {
         if state.open.is_empty() {
             self.forget_later();
         }
-        // What is on disk counts again, as it is now.
         if matches!(open.content, Content::Config(_)) {
             self.analyse_all(&mut state);
             return;
         }
-        self.sources.inner().forget(&open.path);
-        let before = self.sources.shared_text(&open.path);
-        if self.sources.close(&open.path) {
-            self.analyse_others(&mut state, &open.path, before.as_deref());
-        }
+        self.no_longer_shared(&mut state, &open.path);
     }
 
     /// Lets go of what was computed if no document is opened for a while: one that is closed is often opened again at once.
@@ -378,7 +394,7 @@ impl Session {
             self.share(&task);
             let result = catch_unwind(AssertUnwindSafe(|| match &task.content {
                 Content::Source(_) => self.analyse(&task).map(Some),
-                Content::Config(_) => Some(None),
+                Content::Config(_) | Content::Plain(_) => Some(None),
             }));
             tracing::debug!(
                 "analysed {uri} version {} in {:?}{}",
@@ -400,7 +416,7 @@ impl Session {
                     }
                 }
                 Ok(None) if task.cancel.is_cancelled() => {}
-                // A settings file, or an analysis that panicked.
+                // A settings file, a text without kernels, or an analysis that panicked.
                 Ok(Some(None) | None) => {
                     self.finish(&task, None);
                 }
@@ -523,7 +539,7 @@ impl Session {
                 .values()
                 .filter_map(|open| match &open.content {
                     Content::Config(rope) => Some((open.path.clone(), rope.clone())),
-                    Content::Source(_) => None,
+                    Content::Source(_) | Content::Plain(_) => None,
                 })
                 .collect();
             (
@@ -595,7 +611,7 @@ impl Session {
                     let file = ConfigFile::parse(task.path.clone(), &rope.to_string(), profiles);
                     convert::config_problems(&file, self.peer())
                 }
-                (None, Content::Source(_)) => Vec::new(),
+                (None, Content::Source(_) | Content::Plain(_)) => Vec::new(),
             },
         });
         let mut state = self.state();
@@ -735,11 +751,11 @@ impl Session {
 
     // ----- questions -----
 
-    /// A snapshot of the document. Handlers take it before their first `await`.
+    /// A snapshot of the document, unless no kernel stands in it. Handlers take it before their first `await`.
     pub fn snapshot(&self, uri: &Uri) -> Option<Snapshot> {
         let state = self.state();
         let open = state.open.get(uri.as_str())?;
-        Some(Snapshot::of(open))
+        (!matches!(open.content, Content::Plain(_))).then(|| Snapshot::of(open))
     }
 
     /// Snapshots of all open sources, in the order of their names.
@@ -759,7 +775,7 @@ impl Session {
         let open = state.open.get(uri.as_str())?;
         match &open.content {
             Content::Config(rope) => Some((open.path.clone(), rope.clone())),
-            Content::Source(_) => None,
+            Content::Source(_) | Content::Plain(_) => None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! No scripts, no network, no fonts: the page forbids them to itself. All text that is not ours is escaped.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use warplens_db::WorkFlow;
 use warplens_db::pictures::{KernelPictures, LanePicture, Pictures};
@@ -29,16 +30,21 @@ const MOST_LINES: usize = 10;
 const MOST_NODES: usize = 60;
 /// A gain below this is noise.
 const LEAST_GAIN: f64 = 1.005;
+/// A change below this is no visible gain: it is not among the first.
+const VISIBLE_GAIN: f64 = 1.05;
+/// Changes named at the top of a kernel.
+const MOST_CHANGES: usize = 3;
 
-/// The whole file as one page: each kernel with its launch, where its cycles go by part and by line, its place under the
-/// roofs of the GPU, what warps, blocks, registers and shared memory change, the lanes of its costliest accesses, accesses,
-/// branches, models and GPUs; then the findings. Light or dark as the reader's system or editor is.
-pub fn html(pictures: &Pictures) -> String {
+/// The whole file as one page. Each kernel: what it costs, why and what to change first, its launch, its findings, its cost by
+/// line; then what each cause costs, the roofs of the GPU, what warps, blocks, registers and shared memory change, the lanes of its
+/// costliest accesses, models and GPUs; last and folded, the tables. Light or dark as the reader's system or editor is. Files below
+/// `root` are named relative to it.
+pub fn html(pictures: &Pictures, root: Option<&Path>) -> String {
     let document = &pictures.estimate;
     let file = document
         .results
         .first()
-        .map_or("no kernels", |result| &result.file);
+        .map_or("no kernels", |result| below(&result.file, root));
     let mut body = format!("<h1>{}</h1>\n", escape(file));
     if document.results.is_empty() {
         body.push_str("<p>No kernels found.</p>\n");
@@ -46,19 +52,51 @@ pub fn html(pictures: &Pictures) -> String {
     if document.results.len() > 1 {
         contents(&mut body, &document.results);
     }
+    let mut told: Vec<&str> = Vec::new();
     for (at, result) in document.results.iter().enumerate() {
+        // Variants of a kernel share its findings.
+        let findings: Vec<&Diagnostic> = if told.contains(&result.kernel.as_str()) {
+            Vec::new()
+        } else {
+            of_kernel(&document.diagnostics, result)
+        };
+        told.push(&result.kernel);
         let _ = write!(
             body,
             "<section id=\"k{at}\">\n{}</section>\n",
-            kernel(result, pictures.kernels.get(at), at)
+            kernel(result, &findings, pictures.kernels.get(at), at, root)
         );
     }
     if !document.missing_includes.is_empty() {
         let missing = escape(&missing_headers(&document.missing_includes));
         let _ = writeln!(body, "<p>{missing}</p>");
     }
-    findings(&mut body, &document.diagnostics);
+    let others = document.diagnostics.iter();
+    let others: Vec<&Diagnostic> = others
+        .filter(|finding| {
+            let kernel = finding.kernel.as_deref();
+            kernel.is_none_or(|kernel| !told.contains(&kernel))
+        })
+        .collect();
+    findings(&mut body, "h2", "Findings about the file", &others);
     page(file, &body)
+}
+
+/// A file's name relative to a folder that it is in.
+fn below<'a>(file: &'a str, root: Option<&Path>) -> &'a str {
+    root.and_then(|root| Path::new(file).strip_prefix(root).ok())
+        .and_then(Path::to_str)
+        .unwrap_or(file)
+}
+
+/// A kernel's findings, the largest gain first.
+fn of_kernel<'a>(findings: &'a [Diagnostic], result: &KernelResult) -> Vec<&'a Diagnostic> {
+    let own = findings.iter();
+    let mut own: Vec<&Diagnostic> = own
+        .filter(|finding| finding.kernel.as_deref() == Some(&result.kernel))
+        .collect();
+    own.sort_by(|a, b| b.gain.total_cmp(&a.gain).then(a.line.cmp(&b.line)));
+    own
 }
 
 /// The lanes of some accesses as a page of their own; `place` names them, `pictures` may be none.
@@ -190,7 +228,13 @@ fn name(result: &KernelResult) -> String {
     name
 }
 
-fn kernel(result: &KernelResult, pictures: Option<&KernelPictures>, at: usize) -> String {
+fn kernel(
+    result: &KernelResult,
+    found: &[&Diagnostic],
+    pictures: Option<&KernelPictures>,
+    at: usize,
+    root: Option<&Path>,
+) -> String {
     let mut out = format!(
         "<h2>{} <span class=\"quiet\">line {} on {}</span></h2>\n",
         escape(&name(result)),
@@ -206,23 +250,21 @@ fn kernel(result: &KernelResult, pictures: Option<&KernelPictures>, at: usize) -
             let _ = writeln!(out, "<p>Nothing by {}: {}</p>", escape(model), escape(why));
         }
     }
+    best_first(&mut out, found);
     facts(&mut out, result);
-    if let Some((_, estimate)) = first {
-        out.push_str(&breakdown::draw(estimate));
-    }
+    findings(&mut out, "h3", "Findings", found);
     match pictures {
         Some(pictures) => out.push_str(&heat::draw(pictures)),
-        None => lines(&mut out, result),
+        None => lines(&mut out, result, root),
+    }
+    assumptions(&mut out, result);
+    if let Some((_, estimate)) = first {
+        out.push_str(&breakdown::draw(estimate));
     }
     what_if(&mut out, result);
     if let Some(pictures) = pictures {
         plots_of(&mut out, pictures);
     }
-    if let Some(title) = losses(result.not_understood.len()) {
-        section(&mut out, &title, &loss_table(result, usize::MAX));
-    }
-    section(&mut out, "Memory accesses", &access_table(result));
-    section(&mut out, "Branches and loops", &branch_table(result));
     out.push_str(&plots::models::draw(result));
     if let Some(agreement) = models::agreement(result) {
         let _ = writeln!(out, "<p class=\"quiet\">{}</p>", escape(&agreement));
@@ -231,8 +273,34 @@ fn kernel(result: &KernelResult, pictures: Option<&KernelPictures>, at: usize) -
         out.push_str(&gpus::draw(&pictures.elsewhere));
         work_flow(&mut out, pictures, at);
     }
-    assumptions(&mut out, result);
+    folded(&mut out, "Memory accesses", &access_table(result));
+    folded(&mut out, "Branches and loops", &branch_table(result));
+    if let Some(title) = losses(result.not_understood.len()) {
+        folded(&mut out, &title, &loss_table(result, usize::MAX));
+    }
     out
+}
+
+/// The changes with the largest gains, each with its line.
+fn best_first(out: &mut String, found: &[&Diagnostic]) {
+    let better: Vec<&&Diagnostic> = found
+        .iter()
+        .filter(|finding| finding.gain >= VISIBLE_GAIN)
+        .take(MOST_CHANGES)
+        .collect();
+    if better.is_empty() {
+        return;
+    }
+    out.push_str("<ol class=\"best\">\n");
+    for finding in better {
+        let _ = writeln!(
+            out,
+            "<li>{} <span class=\"quiet\">(line {})</span></li>",
+            escape(&finding.message),
+            finding.line
+        );
+    }
+    out.push_str("</ol>\n");
 }
 
 fn plots_of(out: &mut String, pictures: &KernelPictures) {
@@ -344,13 +412,18 @@ fn facts(out: &mut String, result: &KernelResult) {
     out.push_str("</dl>\n");
 }
 
-fn section(out: &mut String, title: &str, table: &Table) {
+/// A table that opens at a click.
+fn folded(out: &mut String, title: &str, table: &Table) {
     if !table.is_empty() {
-        let _ = write!(out, "<h3>{title}</h3>\n{}", table.html());
+        let _ = write!(
+            out,
+            "<details>\n<summary>{title}</summary>\n{}</details>\n",
+            table.html()
+        );
     }
 }
 
-fn lines(out: &mut String, result: &KernelResult) {
+fn lines(out: &mut String, result: &KernelResult, root: Option<&Path>) {
     let mut lines: Vec<_> = result
         .lines
         .iter()
@@ -361,7 +434,7 @@ fn lines(out: &mut String, result: &KernelResult) {
         let place = if line.file == result.file {
             line.line.to_string()
         } else {
-            format!("{}:{}", line.file, line.line)
+            format!("{}:{}", below(&line.file, root), line.line)
         };
         (
             place,
@@ -380,13 +453,13 @@ fn what_if(out: &mut String, result: &KernelResult) {
         .filter(|what| what.speedup > LEAST_GAIN);
     let mut better: Vec<_> = better.collect();
     better.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
-    // The bar is what would remain.
+    // The bar is the part of the time that would go.
     let rows = better.into_iter().map(|what| {
         (
             what.factor.to_owned(),
             maybe(what.cycles.map(f64::round)),
             speedup(what.speedup),
-            1.0 / what.speedup,
+            1.0 - 1.0 / what.speedup,
         )
     });
     let titles = ["without", "cycles left", "faster"];
@@ -445,29 +518,27 @@ fn assumptions(out: &mut String, result: &KernelResult) {
     list(out, "Exact where", constraints.collect());
 }
 
-fn findings(out: &mut String, diagnostics: &[Diagnostic]) {
-    if diagnostics.is_empty() {
+fn findings(out: &mut String, level: &str, title: &str, found: &[&Diagnostic]) {
+    if found.is_empty() {
         return;
     }
     let mut table = Table::new(&[
         ("line", Align::Right),
         ("", Align::Left),
         ("rule", Align::Left),
-        ("kernel", Align::Left),
         ("finding", Align::Left),
     ]);
-    for finding in diagnostics {
+    for finding in found {
         table.row([
             finding.line.to_string().into(),
             Cell::new(finding.severity, Paint::of_severity(finding.severity)),
             finding.rule.as_str().into(),
-            finding.kernel.as_deref().unwrap_or_default().into(),
             finding.whole().replace('\n', "; ").into(),
         ]);
     }
     let _ = write!(
         out,
-        "<section class=\"findings\">\n<h2>Findings</h2>\n{}</section>\n",
+        "<{level}>{title}</{level}>\n<div class=\"findings\">\n{}</div>\n",
         table.html()
     );
 }
@@ -479,10 +550,11 @@ mod tests {
     use warplens_db::wire::EstimateDocument;
 
     fn plain(estimate: &EstimateDocument) -> String {
-        html(&Pictures {
+        let pictures = Pictures {
             estimate: estimate.clone(),
             kernels: Vec::new(),
-        })
+        };
+        html(&pictures, None)
     }
 
     /// Every tag that is opened is closed in order, and every attribute is quoted.
@@ -529,6 +601,58 @@ mod tests {
         ] {
             assert!(page.contains(part), "`{part}` in {page}");
         }
+    }
+
+    #[test]
+    fn the_conclusion_comes_first_and_the_tables_last() {
+        let mut document = document();
+        let kernel = document.results[0].kernel.clone();
+        let finding = |rule: &str, gain: f64, kernel: Option<String>| Diagnostic {
+            rule: rule.to_owned(),
+            severity: "warning",
+            line: 3,
+            message: format!("{gain:.2}x: mend {rule}"),
+            gain,
+            kernel,
+            ..Diagnostic::default()
+        };
+        document.diagnostics = vec![
+            finding("a", 1.01, Some(kernel.clone())),
+            finding("b", 1.5, Some(kernel.clone())),
+            finding("c", 2.5, Some(kernel)),
+            finding("d", 1.0, None),
+        ];
+        let page = plain(&document);
+        well_formed(&page);
+        let order = [
+            "class=\"lead\"",
+            "<li>2.50x: mend c",
+            "<li>1.50x: mend b",
+            "<dt>launch</dt>",
+            "<h3>Findings</h3>",
+            "mend a",
+            "Costliest lines",
+            "<summary>Memory accesses</summary>",
+            "<h2>Findings about the file</h2>",
+            "mend d",
+        ];
+        let places = order.map(|part| {
+            page.find(part)
+                .unwrap_or_else(|| panic!("{part} in {page}"))
+        });
+        assert!(places.is_sorted(), "{places:?}");
+        assert!(!page.contains("<li>1.01x"), "no visible gain");
+    }
+
+    #[test]
+    fn files_below_the_root_are_named_relative_to_it() {
+        let root = Path::new("/home/me/project");
+        assert_eq!(below("/home/me/project/src/a.cu", Some(root)), "src/a.cu");
+        assert_eq!(
+            below("/home/me/other/a.cu", Some(root)),
+            "/home/me/other/a.cu"
+        );
+        assert_eq!(below("src/a.cu", Some(root)), "src/a.cu");
     }
 
     #[test]

@@ -21,7 +21,7 @@ code{font:max(.87em,12px)/1.4 var(--vscode-editor-font-family,ui-monospace),mono
 .lead{font-size:1.6rem;font-weight:600}
 .quiet{color:var(--quiet)}.error{color:var(--error)}.warning{color:var(--warning)}
 .information,.hint{color:var(--information)}.good{color:var(--good)}.strong{font-weight:600}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto}.best{margin:.3rem 0;padding-left:1.4rem}.best li{overflow-wrap:anywhere}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:.15rem .8rem .15rem 0;vertical-align:top;white-space:nowrap}
 th{color:var(--quiet);font-weight:400;border-bottom:1px solid var(--line)}

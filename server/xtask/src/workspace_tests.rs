@@ -82,10 +82,15 @@ fn binaries(messages: &str) -> anyhow::Result<Vec<Job>> {
         let manifest = message["manifest_path"].as_str().unwrap_or_default();
         let folder = Path::new(manifest).parent();
         jobs.push(Job {
-            name: message["target"]["name"].as_str().unwrap_or_default().to_owned(),
+            name: message["target"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
             program: program.into(),
             arguments: vec!["--test-threads=1"],
-            folder: folder.context("a test binary without a package")?.to_owned(),
+            folder: folder
+                .context("a test binary without a package")?
+                .to_owned(),
         });
     }
     if jobs.is_empty() {

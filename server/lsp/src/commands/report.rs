@@ -1,5 +1,6 @@
 //! `warplens.report {uri}`
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -36,7 +37,12 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                 &[],
                 cancel,
             )?;
-            Ok(warplens_report::html(&pictures))
+            let folders = shared.state().folders.clone();
+            let folder = folders.iter().find(|root| analysed.path.starts_with(root));
+            Ok(warplens_report::html(
+                &pictures,
+                folder.map(PathBuf::as_path),
+            ))
         })
         .await?;
     Ok(json!({"html": page.map_err(invalid)?}))

@@ -140,3 +140,33 @@ async fn documents_without_a_file_are_served_and_others_are_left_alone() {
     );
     client.finish().await;
 }
+
+#[tokio::test]
+async fn a_kernel_that_is_typed_into_a_file_of_cpp_is_found_and_forgotten_with_it() {
+    let uri = "file:///code/late.cpp";
+    let main = "int main() { return 0; }\n";
+    let mut client = Client::start(Setup::default()).await;
+    client.open(uri, "cpp", main).await;
+    client.edit(uri, 2, [0, 0, 0, 0], "// Nothing yet.\n").await;
+    client
+        .edit(
+            uri,
+            3,
+            [1, 0, 1, 0],
+            &strided(32).replace("__global__", "__globa"),
+        )
+        .await;
+    let lenses = client.ask("textDocument/codeLens", document(uri)).await;
+    assert_eq!(lenses, Value::Null, "no kernel's word stands in it");
+    client.edit(uri, 4, [1, 7, 1, 7], "l__").await;
+    assert_eq!(codes(&client.published(uri, 4).await), ["mem/strided"]);
+    let lenses = client.ask("textDocument/codeLens", document(uri)).await;
+    assert_ne!(lenses, Value::Null);
+    client.edit(uri, 5, [1, 0, 1, 2], "").await;
+    assert_eq!(client.published(uri, 5).await.len(), 0);
+    let lenses = client.ask("textDocument/codeLens", document(uri)).await;
+    assert_eq!(lenses, Value::Null);
+    client.edit(uri, 6, [1, 0, 1, 0], "__").await;
+    assert_eq!(codes(&client.published(uri, 6).await), ["mem/strided"]);
+    client.finish().await;
+}

@@ -47,7 +47,9 @@ pub(super) fn pair(facts: &SourceFacts, profile: &Profile, accesses: &mut [Execu
             continue;
         };
         if let Some(load) = accesses.get_mut(load)
-            && let Some(sectors) = load.transactions_per_request.filter(|sectors| *sectors > 0.0)
+            && let Some(sectors) = load
+                .transactions_per_request
+                .filter(|sectors| *sectors > 0.0)
         {
             load.asked = (request.sectors / sectors).max(1.0);
         }
@@ -76,7 +78,10 @@ impl Pair {
             return None;
         }
         let (from, to) = (load.in_array.as_deref()?, store.in_array.as_deref()?);
-        let block = facts.launch.block.map(|extent| i64::try_from(extent).unwrap_or(1));
+        let block = facts
+            .launch
+            .block
+            .map(|extent| i64::try_from(extent).unwrap_or(1));
         let threads = block.iter().product::<i64>();
         let warp = i64::from(facts.warp_size).max(1);
         let mut room = Vec::new();

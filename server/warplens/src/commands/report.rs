@@ -73,7 +73,8 @@ impl Report {
                     &self.kernel,
                     &Cancel::default(),
                 );
-                html(&pictures.map_err(|why| anyhow!(why))?)
+                let here = std::env::current_dir().ok();
+                html(&pictures.map_err(|why| anyhow!(why))?, here.as_deref())
             }
             Format::Markdown => {
                 let document = engine.estimate(
