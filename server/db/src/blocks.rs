@@ -30,6 +30,9 @@ const SQUARES: [[u64; 2]; 8] = [
     [32, 32],
 ];
 
+/// Compiled instructions that all blocks together may have: a kernel of 2,000 is tried with ten, one of 20,000 with its own alone.
+const MOST_INSTRUCTIONS: usize = 20_000;
+
 /// A launch with one block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockChoice {
@@ -71,6 +74,8 @@ pub struct BlockChoices {
     pub stand_ins: Vec<(String, i64)>,
     /// Why there are no others.
     pub fixed: Option<FixedBlock>,
+    /// Blocks that were left out because each takes long: the kernel is large.
+    pub left_out: usize,
 }
 
 /// An integer that a launch gives a kernel.
@@ -102,6 +107,7 @@ impl Engine {
                 choices: Vec::new(),
                 stand_ins: Vec::new(),
                 fixed: Some(fixed),
+                left_out: 0,
             })
         };
         if analysis.input.occupancy.why_impossible.is_some() {
@@ -141,6 +147,9 @@ impl Engine {
         blocks.push(launch.block);
         blocks.sort_unstable_by_key(|[x, y, z]| (x * y * z, *x, *y));
         blocks.dedup();
+        let room = MOST_INSTRUCTIONS / analysis.input.compiled.code.len().max(1);
+        let left_out = blocks.len().saturating_sub(room.max(1));
+        keep_nearest(&mut blocks, launch.block, room.max(1));
         let stand_ins = analysis.parameter_stand_ins();
         let mut choices = Vec::new();
         for block in blocks {
@@ -194,6 +203,7 @@ impl Engine {
             choices,
             stand_ins,
             fixed: None,
+            left_out,
         })
     }
 
@@ -228,6 +238,19 @@ impl Engine {
             .map(|other| Arc::clone(&other.analysis))
             .next()
     }
+}
+
+/// Keeps those whose number of threads is nearest to a block's, itself first; the order stays.
+fn keep_nearest(blocks: &mut Vec<[u64; 3]>, own: [u64; 3], most: usize) {
+    let threads = |block: &[u64; 3]| block.iter().product::<u64>().max(1) as f64;
+    let mut nearest = blocks.clone();
+    nearest.sort_by(|a, b| {
+        let far = |block: &[u64; 3]| (threads(block) / threads(&own)).log2().abs();
+        let other = |block: &[u64; 3]| *block != own;
+        (other(a).cmp(&other(b))).then(far(a).total_cmp(&far(b)))
+    });
+    nearest.truncate(most);
+    blocks.retain(|block| nearest.contains(block));
 }
 
 /// Blocks with other extents along these axes.
@@ -323,4 +346,22 @@ fn waves(analysis: &KernelAnalysis, profile: &Profile) -> Option<f64> {
     let at_once = u64::from(resident.active_blocks_per_sm) * u64::from(profile.sms);
     (at_once > 0 && resident.why_impossible.is_none())
         .then(|| launch.blocks() as f64 / at_once as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_large_kernel_the_nearest_blocks_are_tried() {
+        let all: Vec<[u64; 3]> = THREADS.iter().map(|threads| [*threads, 1, 1]).collect();
+        let kept = |most: usize| {
+            let mut blocks = all.clone();
+            keep_nearest(&mut blocks, [256, 1, 1], most);
+            blocks.iter().map(|block| block[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(1), [256]);
+        assert_eq!(kept(3), [128, 256, 512]);
+        assert_eq!(kept(9), THREADS);
+    }
 }

@@ -402,26 +402,23 @@ impl Host<'_> {
                 .iter()
                 .zip(earlier)
                 .all(|(a, b)| a.site.same_launch(&b.site));
-        same && self
-            .varying(turn.touched, turn.mark)
-            .into_iter()
-            .all(|slot| {
-                let known = &self.slots[slot];
-                slot >= before.slots
-                    || counter
-                        .place
-                        .as_ref()
-                        .is_some_and(|place| place.slot == slot)
-                    || known.bytes.is_some()
-                    || matches!(
-                        known.value,
-                        Value::Unknown
-                            | Value::Linked(_)
-                            | Value::Float(..)
-                            | Value::Generator(_)
-                            | Value::Data(_)
-                    )
-            })
+        // Variables that may change from turn to turn without another launch.
+        let may_change = |slot: usize| {
+            let known = &self.slots[slot];
+            let counts = counter.place.as_ref();
+            slot >= before.slots
+                || counts.is_some_and(|place| place.slot == slot)
+                || known.bytes.is_some()
+                || matches!(
+                    known.value,
+                    Value::Unknown
+                        | Value::Linked(_)
+                        | Value::Float(..)
+                        | Value::Generator(_)
+                        | Value::Data(_)
+                )
+        };
+        same && !self.varies(turn.touched, turn.mark, may_change)
     }
 
     /// The turns that are left of a loop, at once: what its turns change is unknown. A turn is walked again while it changes what the

@@ -481,13 +481,33 @@ impl<'p> Host<'p> {
     /// The variables written since then that hold something else than before.
     pub(super) fn varying(&self, touched: usize, mark: usize) -> FxHashSet<usize> {
         let before = self.values_at(mark);
-        let written = self.touched[touched..].iter().copied();
+        // Each once: a loop writes a variable as often as it goes round, and an array is long to compare.
+        let written: FxHashSet<usize> = self.touched[touched..].iter().copied().collect();
         written
+            .into_iter()
             .filter(|slot| {
                 let old = before.get(slot);
                 old.is_some_and(|old| **old != self.slots[*slot].value)
             })
             .collect()
+    }
+
+    /// Whether a variable written since then, other than those left aside, holds something else than before. Stops at the first.
+    pub(super) fn varies(
+        &self,
+        touched: usize,
+        mark: usize,
+        left_aside: impl Fn(usize) -> bool,
+    ) -> bool {
+        let mut looked_at: FxHashSet<usize> = FxHashSet::default();
+        self.touched[touched..].iter().any(|&slot| {
+            if left_aside(slot) || !looked_at.insert(slot) {
+                return false;
+            }
+            let mut changes = self.journal[mark..].iter();
+            let old = changes.find(|(changed, _)| *changed == slot);
+            old.is_some_and(|(_, old)| *old != self.slots[slot].value)
+        })
     }
 
     /// What is written since then may have changed again: the varying variables are unknown, of a structure the fields that changed.

@@ -100,6 +100,13 @@ fn choices(trial: &Trial) -> String {
     if let Some(stated) = stand_ins(trial) {
         let _ = write!(out, "\nWith {stated}, which nothing gives.\n");
     }
+    if choices.left_out > 0 {
+        let _ = write!(
+            out,
+            "\nThe kernel is large: {} not tried.\n",
+            counted(choices.left_out as u64, "other block")
+        );
+    }
     out
 }
 
