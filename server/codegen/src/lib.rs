@@ -26,6 +26,7 @@ use frequency::Share;
 use rustc_hash::FxHashSet;
 use warplens_ir::{Controls, Kernel, Site};
 
+pub use amd::MatrixUnits;
 pub use class::Class;
 pub use executed::Code;
 pub use frequency::{Executions, Frequency, WarpsAtControl};
@@ -58,6 +59,8 @@ pub struct Options {
     pub fast_math: bool,
     /// What makes the machine code.
     pub backend: Backend,
+    /// Whose matrix products it makes.
+    pub matrices: MatrixUnits,
     /// Most registers of a thread: what `-maxrregcount`, `__launch_bounds__` or the GPU allow.
     pub max_registers: u32,
     /// The most warps that share [`WARPS_REGISTERS`] registers on an SM: a thread with fewer than that leaves it gains
@@ -73,6 +76,7 @@ impl Default for Options {
             target: Target::default(),
             fast_math: false,
             backend: Backend::default(),
+            matrices: MatrixUnits::default(),
             max_registers: MOST_REGISTERS,
             warps: 16,
             occupancy_given: false,

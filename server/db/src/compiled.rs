@@ -1,7 +1,7 @@
 //! How a kernel is compiled: under which limits.
 
 use warplens_base::Command;
-use warplens_codegen::{Backend, MOST_REGISTERS, Options, Target, WARPS_REGISTERS};
+use warplens_codegen::{Backend, MOST_REGISTERS, MatrixUnits, Options, Target, WARPS_REGISTERS};
 use warplens_ir::Kernel;
 use warplens_machine::{Profile, Vendor, registers_for_blocks};
 use warplens_syntax::Language;
@@ -34,6 +34,7 @@ pub(crate) fn options(kernel: &Kernel, command: Option<&Command>, profile: &Prof
             Vendor::Amd => Backend::Amdgpu,
             Vendor::Nvidia | Vendor::Intel => Backend::Nvidia,
         },
+        matrices: MatrixUnits::of(&profile.architecture),
         fast_math: command.is_some_and(|command| command.fast_math),
         max_registers: most
             .unwrap_or(MOST_REGISTERS)

@@ -197,7 +197,7 @@ pub enum Opaque {
     Unknown,
     /// The build's options decide it: one function of its parts for the whole launch.
     Build,
-    /// It came from memory with the structure around it: it depends on data.
+    /// It came with the structure around it, from memory, another lane or a matrix product: it depends on data.
     Loaded,
 }
 

@@ -383,8 +383,9 @@ impl Type {
             "uint64_t" | "size_t" | "uintptr_t" | "ulonglong" | "ulong" => return int(64, false),
             "float" | "cl_float" => return Some(Type::FLOAT),
             "double" | "cl_double" => return Some(Type::DOUBLE),
-            // The last four are PyTorch's.
-            "half" | "__half" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" | "at::Half"
+            // The last four are PyTorch's; those before them clang's and HIP's.
+            "half" | "__half" | "_Float16" | "__fp16" | "__bf16" | "hip_bfloat16"
+            | "__hip_bfloat16" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" | "at::Half"
             | "c10::Half" | "c10::BFloat16" | "at::BFloat16" => {
                 return Some(Type::Float { bits: 16 });
             }

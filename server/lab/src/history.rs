@@ -24,6 +24,7 @@ use crate::corpus::{build, sources};
 use crate::outputs::difference::{self, Difference};
 use printed::Asked;
 use typing::Random;
+use warplens_syntax::Language;
 
 /// Hold files against themselves: alone, in any order, with others open, after edits that were taken back
 ///
@@ -122,7 +123,11 @@ impl Look<'_> {
     /// The reference; how many files had no answer in time.
     fn alone(&mut self, most: Option<usize>) -> anyhow::Result<usize> {
         let found = sources(&self.root)?;
-        let all: Vec<PathBuf> = found.into_iter().map(|(path, _)| path).collect();
+        let all: Vec<PathBuf> = found
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| is_served(path))
+            .collect();
         let most = most.unwrap_or(all.len()).min(all.len());
         let chosen: Vec<&PathBuf> = (0..most).map(|n| &all[n * all.len() / most]).collect();
         let of_one = |path: &PathBuf| -> anyhow::Result<Option<(PathBuf, Value)>> {
@@ -222,6 +227,16 @@ impl Look<'_> {
             );
         }
     }
+}
+
+/// True for a file that an editor's server looks into: C and C++ only where the word of a kernel stands in it.
+fn is_served(path: &Path) -> bool {
+    const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tcc"];
+    let extension = path.extension().and_then(std::ffi::OsStr::to_str);
+    Language::from_path(path).is_some()
+        || extension.is_some_and(|extension| HEADERS.contains(&extension))
+        || std::fs::read(path)
+            .is_ok_and(|bytes| warplens_db::may_hold_kernels(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Larger files are no sources.

@@ -6,11 +6,14 @@ mod files;
 mod flow;
 mod lds;
 mod library;
+mod matrices;
 mod moving;
 mod pressure;
 mod sinking;
 
 pub(crate) use lds::bytes as lds_bytes;
+pub use matrices::MatrixUnits;
+pub(crate) use matrices::work as product_work;
 use warplens_ir::Kernel;
 
 use crate::graph::Graph;

@@ -8,6 +8,7 @@ use warplens_ir::{Expr, ExprKind, Fragment, Function, MathClass, Matrix, Type, V
 use super::place::Place;
 use super::{Builder, Value, machine, scalars};
 use crate::Class;
+use crate::amd::product_work;
 use crate::graph::{Args, Op, Space, Ty, V};
 
 impl Builder<'_> {
@@ -169,6 +170,11 @@ impl Builder<'_> {
         values: &[Value],
         ty: &Type,
     ) -> Value {
+        let lanes = scalars(ty).len();
+        if let Some(work) = product_work(name, self.options.matrices, lanes, WHOLE) {
+            let given = values.iter().flatten().copied().collect();
+            return self.made_together(Op::Product(1, work), given, ty);
+        }
         let usual = self.options.target.machine().products;
         let factor = arguments.get(1).and_then(|a| Fragment::of(&a.ty));
         let count = match factor {

@@ -5,6 +5,7 @@ mod counts;
 mod covers;
 mod dependence;
 mod limits;
+mod matrix_units;
 mod memory;
 mod metamorphic;
 mod separation;

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Lowering;
 use super::constants::constant;
 use warplens_ir::{
-    Expr, ExprKind, Function, Opaque, Site, Stmt, Storage, Type, VarId, expressions,
+    Expr, ExprKind, Function, MathClass, Opaque, Site, Stmt, Storage, Type, VarId, expressions,
 };
 
 /// Local structures with more scalars than this stay whole.
@@ -384,7 +384,10 @@ fn is_loaded(value: &Expr) -> bool {
         ExprKind::Index(..) | ExprKind::Deref(_) => true,
         ExprKind::Call(function, _) => matches!(
             function,
-            Function::Load | Function::Texture { .. } | Function::WarpExchange(..)
+            Function::Load
+                | Function::Texture { .. }
+                | Function::WarpExchange(..)
+                | Function::Math(MathClass::Tensor, _)
         ),
         ExprKind::Field(base, _) | ExprKind::Cast(_, base) => is_loaded(base),
         ExprKind::List(parts) => matches!(parts.as_slice(), [one] if is_loaded(one)),
