@@ -683,9 +683,11 @@ impl<F: Files> OpenFiles<F> {
             let same = file.is_some_and(|file| file.text == text);
             (same, self.inner.exists(&path))
         });
+        // A text that the disk has as well may have been read there.
+        let read = matches!(behind, Some((true, _)));
         let buffer = Buffer {
             file: Arc::new(SourceFile::new(&path, text)),
-            read: AtomicBool::new(false),
+            read: AtomicBool::new(read),
         };
         // With the lock held no other thread can read the old text: one that read it after the question would keep it.
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);

@@ -362,3 +362,23 @@ fn texts_that_changed_are_told_one_by_one() {
     assert_eq!(files.changed_since(before), None);
     assert_eq!(files.changed_since(files.generation()), Some(Vec::new()));
 }
+
+#[test]
+fn a_text_that_was_read_on_the_disk_before_it_was_opened_counts_as_read() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.cu");
+    write_old(&path, "disk");
+    let files = OpenFiles::new(DiskFiles::new());
+    assert_eq!(text(&files, &path).as_deref(), Some("disk"));
+    assert!(!files.set(&path, "disk"), "nobody read another text");
+    let generation = files.generation();
+    assert!(
+        files.set(&path, "typed"),
+        "who read the disk's has an old one"
+    );
+    assert!(files.generation() > generation);
+    assert!(
+        !files.set(&path, "typed more"),
+        "nobody has read what was typed"
+    );
+}
