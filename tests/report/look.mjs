@@ -67,6 +67,10 @@ function look() {
         })
         .map((text) => `${plot.getAttribute("aria-label")}: ${text.textContent}`);
     }),
+    // What a kernel's part begins and ends with; its tables are closed when the page opens.
+    order: [...document.querySelectorAll("section[id]")].map((part) =>
+      [...part.children].map((child) => (child.matches("details") ? "folded" : child.querySelector(".lead") ? "lead" : child.localName)),
+    ),
     scripts: document.scripts.length,
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
@@ -84,6 +88,7 @@ try {
     page.on("console", (message) => said.push(message.text()));
     page.on("pageerror", (error) => said.push(error.message));
     await page.goto(pathToFileURL(file).href, { waitUntil: "load" });
+    const opened = await page.evaluate(() => [...document.querySelectorAll("details")].filter((part) => part.open).length);
     await page.evaluate(() => document.querySelectorAll("details").forEach((part) => (part.open = true)));
     const found = await page.evaluate(look);
     seen[colorScheme] = found;
@@ -110,6 +115,13 @@ try {
       assert.equal(count(/ banks accessed/), 1);
       assert.equal(found.plots.length, 3 * 5 + 2);
       assert.deepEqual({ empty: found.empty, cut: found.cut }, { empty: 0, cut: [] });
+    });
+    await check(`${colorScheme}: a kernel's part begins with what it costs and ends with folded tables`, () => {
+      assert.equal(opened, 0, "parts that are open when the page is");
+      for (const parts of found.order) {
+        assert.deepEqual(parts.slice(0, 2), ["h2", "lead"]);
+        assert.equal(parts.at(-1), "folded", parts.join(" "));
+      }
     });
     await check(`${colorScheme}: it can be read`, () => {
       // What the accessibility guidelines ask of text (WCAG 2.1, AA).
