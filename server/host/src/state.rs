@@ -481,7 +481,7 @@ impl<'p> Host<'p> {
     /// The variables written since then that hold something else than before.
     pub(super) fn varying(&self, touched: usize, mark: usize) -> FxHashSet<usize> {
         let before = self.values_at(mark);
-        // Each once: a loop writes a variable as often as it goes round, and an array is long to compare.
+        // Each once: a loop writes a variable in each iteration, and an array is long to compare.
         let written: FxHashSet<usize> = self.touched[touched..].iter().copied().collect();
         written
             .into_iter()

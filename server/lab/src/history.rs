@@ -229,7 +229,7 @@ impl Look<'_> {
     }
 }
 
-/// True for a file that an editor's server looks into: C and C++ only where the word of a kernel stands in it.
+/// True for a file that an editor's server looks into: C and C++ only where the word of a kernel occurs in it.
 fn is_served(path: &Path) -> bool {
     const HEADERS: [&str; 8] = ["h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tcc"];
     let extension = path.extension().and_then(std::ffi::OsStr::to_str);

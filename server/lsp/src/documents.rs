@@ -24,7 +24,7 @@ pub enum Content {
     Source(Document),
     /// A `warplens.toml`.
     Config(Rope),
-    /// C or C++ in which no kernel stands: the next edit may write one.
+    /// C or C++ that holds no kernel: the next edit may write one.
     Plain(Rope),
 }
 

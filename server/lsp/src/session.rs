@@ -751,7 +751,7 @@ impl Session {
 
     // ----- questions -----
 
-    /// A snapshot of the document, unless no kernel stands in it. Handlers take it before their first `await`.
+    /// A snapshot of the document, unless it holds no kernel. Handlers take it before their first `await`.
     pub fn snapshot(&self, uri: &Uri) -> Option<Snapshot> {
         let state = self.state();
         let open = state.open.get(uri.as_str())?;

@@ -370,7 +370,7 @@ fn a_text_that_was_read_on_the_disk_before_it_was_opened_counts_as_read() {
     write_old(&path, "disk");
     let files = OpenFiles::new(DiskFiles::new());
     assert_eq!(text(&files, &path).as_deref(), Some("disk"));
-    assert!(!files.set(&path, "disk"), "nobody read another text");
+    assert!(!files.set(&path, "disk"), "no reader has another text");
     let generation = files.generation();
     assert!(
         files.set(&path, "typed"),
@@ -379,6 +379,6 @@ fn a_text_that_was_read_on_the_disk_before_it_was_opened_counts_as_read() {
     assert!(files.generation() > generation);
     assert!(
         !files.set(&path, "typed more"),
-        "nobody has read what was typed"
+        "no reader has what was typed"
     );
 }

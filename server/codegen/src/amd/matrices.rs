@@ -110,7 +110,7 @@ pub(crate) fn work(name: &str, units: MatrixUnits, lanes: usize, parts: u32) -> 
     Some(u32::try_from(work.max(1)).unwrap_or(u32::MAX))
 }
 
-/// `16x16x4f32` as its sides and what stands behind them.
+/// `16x16x4f32` as its sides and what follows them.
 fn sides(word: &str) -> Option<([u64; 3], &str)> {
     let (m, rest) = word.split_once('x')?;
     let (n, rest) = rest.split_once('x')?;

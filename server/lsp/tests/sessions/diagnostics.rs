@@ -157,7 +157,7 @@ async fn a_kernel_that_is_typed_into_a_file_of_cpp_is_found_and_forgotten_with_i
         )
         .await;
     let lenses = client.ask("textDocument/codeLens", document(uri)).await;
-    assert_eq!(lenses, Value::Null, "no kernel's word stands in it");
+    assert_eq!(lenses, Value::Null, "no kernel's word occurs in it");
     client.edit(uri, 4, [1, 7, 1, 7], "l__").await;
     assert_eq!(codes(&client.published(uri, 4).await), ["mem/strided"]);
     let lenses = client.ask("textDocument/codeLens", document(uri)).await;
