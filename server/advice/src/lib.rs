@@ -19,6 +19,7 @@ mod wording;
 #[cfg(test)]
 mod testing;
 
+use std::cell::Cell;
 use std::fmt;
 
 use warplens_codegen::{Class, CompiledKernel};
@@ -194,6 +195,8 @@ pub struct Context<'a> {
     /// Predicted whole-kernel speedup of some changes, below 1 where it becomes slower. A block of another shape is
     /// [`Removal::Launch`]'s.
     pub trial: Trial<'a>,
+    /// The trials that the rule at work has made.
+    pub trials: &'a Cell<usize>,
     /// Compiles a changed copy of the kernel: what it executes then. `None` where it cannot be followed.
     pub recompiled: Recompile<'a>,
 }
@@ -229,6 +232,11 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
+/// Changes of one kernel that a rule may always try one by one: a model walks the whole kernel for each.
+pub(crate) const MOST_APART: usize = 16;
+/// Accesses that the models may walk for the trials of one rule beyond those.
+pub(crate) const MOST_WALKED: usize = 16_000;
+
 /// The largest speedup a finding may promise.
 const MOST_GAIN: f64 = 1000.0;
 
@@ -239,14 +247,22 @@ impl Context<'_> {
         believed((self.gain)(removal))
     }
 
-    /// The predicted gain of some changes, likewise.
-    fn trial(&self, changes: &[Change]) -> f64 {
-        believed((self.trial)(changes))
+    /// The predicted gain of some changes, likewise; `None` where one rule has tried so much on so long a kernel that more
+    /// would keep the reader waiting: each trial walks the whole kernel.
+    fn trial(&self, changes: &[Change]) -> Option<f64> {
+        self.try_out(changes).map(believed)
     }
 
     /// How many times as long the kernel takes with some changes: what it gains where the source has what they take away.
-    fn slowdown(&self, changes: &[Change]) -> f64 {
-        believed((self.trial)(changes).recip())
+    fn slowdown(&self, changes: &[Change]) -> Option<f64> {
+        self.try_out(changes).map(|gain| believed(gain.recip()))
+    }
+
+    fn try_out(&self, changes: &[Change]) -> Option<f64> {
+        let tried = self.trials.get();
+        self.trials.set(tried + 1);
+        let few = tried < MOST_APART || (tried + 1) * self.facts.accesses.len() <= MOST_WALKED;
+        few.then(|| (self.trial)(changes))
     }
 }
 
@@ -297,7 +313,12 @@ fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
         Look::At(when, check) if when == moment => Some(check),
         _ => None,
     });
-    let findings = rules.flat_map(|check| check(ctx));
+    let findings = rules.flat_map(|check| {
+        check(&Context {
+            trials: &Cell::new(0),
+            ..*ctx
+        })
+    });
     findings
         .map(|finding| evidence::weighed(ctx, finding))
         .collect()

@@ -1,5 +1,6 @@
 //! Synthetic facts for the rules' tests: a clean kernel, and one case of each defect.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use warplens_codegen::CompiledKernel;
@@ -178,6 +179,7 @@ impl Kernel {
             gain: &gain,
             cycles: &|| self.cycles,
             trial: &|_| self.trial,
+            trials: &Cell::new(0),
             recompiled: &|_| None,
         })
     }

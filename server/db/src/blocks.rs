@@ -147,9 +147,9 @@ impl Engine {
         blocks.push(launch.block);
         blocks.sort_unstable_by_key(|[x, y, z]| (x * y * z, *x, *y));
         blocks.dedup();
-        let room = MOST_INSTRUCTIONS / analysis.input.compiled.code.len().max(1);
-        let left_out = blocks.len().saturating_sub(room.max(1));
-        keep_nearest(&mut blocks, launch.block, room.max(1));
+        let room = (MOST_INSTRUCTIONS / analysis.input.compiled.code.len().max(1)).max(1);
+        let left_out = blocks.len().saturating_sub(room);
+        keep_nearest(&mut blocks, launch.block, room);
         let stand_ins = analysis.parameter_stand_ins();
         let mut choices = Vec::new();
         for block in blocks {

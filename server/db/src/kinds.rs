@@ -14,7 +14,7 @@ pub fn is_header(path: &Path) -> bool {
 }
 
 /// The language of a text: its extension's, unless the words say something else. Kernels are kept in all kinds
-/// of files: OpenCL in `.c`, programs in raw strings in `.opencl`.
+/// of files: HIP in `.cpp`, which includes HIP's headers, OpenCL in `.c`, programs in raw strings in `.opencl`.
 pub fn language_by_content(by_extension: Option<Language>, text: &str) -> Language {
     let kernel = |line: &str| {
         let line = line.trim_start();
@@ -28,8 +28,23 @@ pub fn language_by_content(by_extension: Option<Language>, text: &str) -> Langua
         {
             Language::OpenCl
         }
+        None if includes_hip(text) => Language::Hip,
         None => Language::Cuda,
     }
+}
+
+/// `#include <hip/hip_runtime.h>` and its like.
+fn includes_hip(text: &str) -> bool {
+    text.contains("hip/")
+        && text.lines().any(|line| {
+            let directive = line.trim_start().strip_prefix('#').map(str::trim_start);
+            let header = directive.and_then(|directive| directive.strip_prefix("include"));
+            header.is_some_and(|header| {
+                header
+                    .trim_start_matches([' ', '\t', '<', '"'])
+                    .starts_with("hip/")
+            })
+        })
 }
 
 /// True where a text may define a kernel or hold one in a string literal, by its words.

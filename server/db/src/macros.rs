@@ -1,6 +1,6 @@
 //! The macros that compilers define by themselves.
 
-use warplens_machine::Profile;
+use warplens_machine::{Profile, Vendor};
 use warplens_syntax::Language;
 use warplens_syntax::preprocess::Macros;
 
@@ -94,7 +94,36 @@ pub(crate) fn predefined(language: Language, profile: &Profile) -> Macros {
         let (major, minor) = profile.compute_capability.unwrap_or((8, 0));
         macros.define("__CUDA_ARCH__", &format!("{}", major * 100 + minor * 10));
     }
+    if language != Language::Cuda && profile.vendor == Vendor::Amd {
+        amd_target(&mut macros, profile);
+    }
     macros
+}
+
+/// Defined where clang compiles for an AMD GPU.
+pub(crate) const AMD_TARGET: &str = "__AMDGCN__";
+
+/// What clang says of an AMD GPU (clang, lib/Basic/Targets/AMDGPU.cpp): the architecture, its family, the lanes of a wave.
+fn amd_target(macros: &mut Macros, profile: &Profile) {
+    for name in [AMD_TARGET, "__AMDGPU__", "__AMD__"] {
+        macros.define(name, "1");
+    }
+    let architecture = &profile.architecture;
+    macros.define(&format!("__{architecture}__"), "1");
+    macros.define("__amdgcn_processor__", &format!("\"{architecture}\""));
+    // Minor version and stepping are a digit each: gfx90a is of family 9, gfx1100 of family 11.
+    let version = architecture.strip_prefix("gfx").unwrap_or_default();
+    if let Some(family) = version
+        .len()
+        .checked_sub(2)
+        .and_then(|end| version.get(..end))
+    {
+        macros.define(&format!("__GFX{family}__"), "1");
+    }
+    let lanes = profile.warp_size.to_string();
+    for name in ["__AMDGCN_WAVEFRONT_SIZE", "__AMDGCN_WAVEFRONT_SIZE__"] {
+        macros.define(name, &lanes);
+    }
 }
 
 /// What `PyTorch`'s extensions launch their kernels through (ATen/Dispatch.h): a lambda for each type of an element, under
@@ -137,8 +166,11 @@ fn dispatch_over_types(macros: &mut Macros) {
     }
 }
 
-/// Names that are certainly not defined: of other compilers, hosts and languages.
-pub(crate) fn known_absent(language: Language, name: &str) -> bool {
+/// Names that are certainly not defined: of other compilers, hosts, languages and, where an AMD GPU is compiled for, of others.
+pub(crate) fn known_absent(language: Language, for_amd: bool, name: &str) -> bool {
+    if for_amd && (name.starts_with("__gfx") || name.starts_with("__GFX")) {
+        return true;
+    }
     if matches!(
         name,
         "_WIN32"

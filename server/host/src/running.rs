@@ -290,7 +290,6 @@ impl Host<'_> {
                 break Ended::Open(None);
             }
             turn = Turn {
-                touched: self.touched_mark(),
                 mark: self.mark(),
                 sites: self.sites.len(),
                 sites_before: turn.sites,
@@ -418,7 +417,7 @@ impl Host<'_> {
                         | Value::Data(_)
                 )
         };
-        same && !self.varies(turn.touched, turn.mark, may_change)
+        same && !self.varies(turn.mark, may_change)
     }
 
     /// The turns that are left of a loop, at once: what its turns change is unknown. A turn is walked again while it changes what the
@@ -431,7 +430,7 @@ impl Host<'_> {
         certain: u64,
         walk: impl Fn(&mut Self),
     ) {
-        let mut varying = self.varying(turn.touched, turn.mark);
+        let mut varying = self.varying(turn.mark);
         self.loosen(before.touched, before.mark, &varying);
         let Some(running) = &mut self.running else {
             return;
@@ -447,12 +446,12 @@ impl Host<'_> {
         let exits = self.exits();
         let mut pass = 1;
         loop {
-            let (walked, mark) = (self.touched_mark(), self.mark());
+            let mark = self.mark();
             let (slots, sites) = (self.slots.len(), self.sites.len());
             let events = self.events.len();
             self.continues_meet();
             walk(self);
-            let again = self.varying(walked, mark);
+            let again = self.varying(mark);
             let known = varying.len();
             varying.extend(again.into_iter().filter(|slot| *slot < slots));
             let settled = varying.len() == known;
@@ -655,7 +654,6 @@ struct Before {
 /// Where its last turn began, and the one before it among the launches.
 #[derive(Default)]
 struct Turn {
-    touched: usize,
     mark: usize,
     sites: usize,
     sites_before: usize,

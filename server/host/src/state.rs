@@ -478,35 +478,21 @@ impl<'p> Host<'p> {
         }
     }
 
-    /// The variables written since then that hold something else than before.
-    pub(super) fn varying(&self, touched: usize, mark: usize) -> FxHashSet<usize> {
-        let before = self.values_at(mark);
-        // Each once: a loop writes a variable in each iteration, and an array is long to compare.
-        let written: FxHashSet<usize> = self.touched[touched..].iter().copied().collect();
-        written
-            .into_iter()
-            .filter(|slot| {
-                let old = before.get(slot);
-                old.is_some_and(|old| **old != self.slots[*slot].value)
-            })
+    /// The variables written since the mark that hold something else than before.
+    pub(super) fn varying(&self, mark: usize) -> FxHashSet<usize> {
+        let before = self.values_at(mark).into_iter();
+        before
+            .filter(|(slot, old)| **old != self.slots[*slot].value)
+            .map(|(slot, _)| slot)
             .collect()
     }
 
-    /// Whether a variable written since then, other than those left aside, holds something else than before. Stops at the first.
-    pub(super) fn varies(
-        &self,
-        touched: usize,
-        mark: usize,
-        left_aside: impl Fn(usize) -> bool,
-    ) -> bool {
-        let mut looked_at: FxHashSet<usize> = FxHashSet::default();
-        self.touched[touched..].iter().any(|&slot| {
-            if left_aside(slot) || !looked_at.insert(slot) {
-                return false;
-            }
-            let mut changes = self.journal[mark..].iter();
-            let old = changes.find(|(changed, _)| *changed == slot);
-            old.is_some_and(|(_, old)| *old != self.slots[slot].value)
+    /// Whether such a variable holds something else than before, others than those left aside. Ends at the first.
+    pub(super) fn varies(&self, mark: usize, left_aside: impl Fn(usize) -> bool) -> bool {
+        // The first entry of a variable has what it held at the mark; an array is long to compare.
+        let mut seen: FxHashSet<usize> = FxHashSet::default();
+        self.journal[mark..].iter().any(|(slot, old)| {
+            !left_aside(*slot) && seen.insert(*slot) && *old != self.slots[*slot].value
         })
     }
 

@@ -1,6 +1,7 @@
 //! `cargo lab measure`: our kernels on this machine's GPU, their times and counters as one JSON file.
 
 pub mod ncu;
+pub mod sass;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};

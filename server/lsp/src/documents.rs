@@ -164,16 +164,17 @@ impl OpenDocument {
     ) -> Option<OpenDocument> {
         let path = path_of(&uri);
         let text = &*line_feeds(text, None);
-        let by_text = is_by_text(language_id, &path);
+        let named = language(language_id, &path);
+        let by_text = named.is_none() && matches!(language_id, "c" | "cpp" | "");
         let content = if path
             .file_name()
             .is_some_and(|name| name == configuration::FILE_NAME)
         {
             Content::Config(Rope::from_str(text))
         } else if by_text {
-            by_its_text(text)
+            content(language_of_text(&path, text), text)
         } else {
-            unparsed(language(language_id, &path)?, text)
+            content(Some(named?), text)
         };
         Some(OpenDocument {
             uri,
@@ -252,13 +253,17 @@ impl OpenDocument {
         if !self.by_text {
             return;
         }
-        let becomes = match &self.content {
-            Content::Plain(rope) => by_its_text(&rope.to_string()),
-            Content::Source(document) => by_its_text(document.source()),
+        let (language, is_now) = match &self.content {
+            Content::Plain(rope) => (language_of_text(&self.path, &rope.to_string()), None),
+            Content::Source(document) => {
+                let language = language_of_text(&self.path, document.source());
+                (language, Some(document.language()))
+            }
             Content::Config(_) => return,
         };
-        if matches!(becomes, Content::Plain(_)) != matches!(self.content, Content::Plain(_)) {
-            self.content = becomes;
+        if language != is_now {
+            let text = self.content.rope().to_string();
+            self.content = content(language, &text);
             self.last = None;
             self.moved.clear();
         }
@@ -280,32 +285,30 @@ fn line_feeds(text: &str, next: Option<u8>) -> Cow<'_, str> {
     Cow::Owned(characters.collect())
 }
 
-/// The document's language: by its id, or by its extension where the id says only C or C++; a header may be a kernel's.
+/// The document's language: by its id, or by its extension where the id says only C or C++.
 fn language(id: &str, path: &Path) -> Option<Language> {
     match id {
-        "c" | "cpp" | "" | "plaintext" => {
+        "c" | "cpp" | "" => Language::from_path(path),
+        "plaintext" => {
             Language::from_path(path).or_else(|| is_header(path).then_some(Language::Cuda))
         }
         id => Language::from_id(id).or_else(|| Language::from_path(path)),
     }
 }
 
-/// True where only its text can say whether a document holds kernels: C and C++ that is compiled as CUDA or HIP, and host code
-/// with kernels in its strings.
-fn is_by_text(id: &str, path: &Path) -> bool {
-    matches!(id, "c" | "cpp" | "") && language(id, path).is_none()
+/// The language of C or C++, as the command line has it: what is compiled as CUDA or HIP, host code with kernels in its strings,
+/// OpenCL in a `.c`. `None` where no kernel's word occurs in it, unless it is a header, which may be a kernel's.
+fn language_of_text(path: &Path, text: &str) -> Option<Language> {
+    let is_ours = is_header(path) || warplens_db::may_hold_kernels(text);
+    is_ours.then(|| warplens_db::language_by_content(None, text))
 }
 
-fn by_its_text(text: &str) -> Content {
-    if warplens_db::may_hold_kernels(text) {
-        unparsed(Language::Cuda, text)
-    } else {
-        Content::Plain(Rope::from_str(text))
-    }
-}
-
-/// Source that the worker parses: documents are made between two messages.
-fn unparsed(language: Language, text: &str) -> Content {
+/// The content of a document that is no settings file.
+fn content(language: Option<Language>, text: &str) -> Content {
+    let Some(language) = language else {
+        return Content::Plain(Rope::from_str(text));
+    };
+    // Parsed by the worker, not here: documents are made between two messages.
     let mut document = Document::new("", language);
     document.edit(0..0, text);
     Content::Source(document)

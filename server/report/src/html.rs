@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use warplens_advice::VISIBLE_GAIN;
 use warplens_db::WorkFlow;
 use warplens_db::pictures::{KernelPictures, LanePicture, Pictures};
 use warplens_db::wire::{Diagnostic, Estimate, KernelResult, ProgramAccount, ProgramDocument};
@@ -30,8 +31,6 @@ const MOST_LINES: usize = 10;
 const MOST_NODES: usize = 60;
 /// A gain below this is noise.
 const LEAST_GAIN: f64 = 1.005;
-/// A change below this is no visible gain: it is not among the first.
-const VISIBLE_GAIN: f64 = 1.05;
 /// Changes named at the top of a kernel.
 const MOST_CHANGES: usize = 3;
 

@@ -5,7 +5,7 @@ use warplens_models::Factor;
 
 use crate::evidence;
 use crate::wording::{self, number};
-use crate::{Context, Finding, Place, Removal, Severity};
+use crate::{Context, Finding, MOST_APART, MOST_WALKED, Place, Removal, Severity};
 
 /// A global access that touches more units than its bytes need.
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +70,6 @@ pub(crate) fn plural(count: f64, word: &str) -> String {
         (_, true) => format!("{figure} {word}es"),
     }
 }
-
-/// Candidates of one kernel whose gains are always worked out one by one: a model walks the whole kernel for each.
-const MOST_APART: usize = 16;
-/// Accesses walked for the gains of all candidates; beyond, what all save together is shared out.
-const MOST_WALKED: usize = 16_000;
 
 /// How the gains of a kernel's candidates are found.
 enum Gains {

@@ -164,12 +164,14 @@ impl Part {
     }
 }
 
-/// Predicted speedup of the kernel with the instructions of one part replaced by those of another.
+/// Predicted speedup of the kernel with the instructions of one part replaced by those of another; none where a rule has tried
+/// too many, which one that asks for a few functions of a kernel does not.
 pub(crate) fn instead(ctx: &Context<'_>, before: &Part, after: &Part) -> f64 {
     ctx.trial(&[Change::Instead {
         before: before.lines.clone(),
         after: after.lines.clone(),
     }])
+    .unwrap_or(1.0)
 }
 
 /// Double precision as single precision: the arithmetic stays, conversions between the two go.

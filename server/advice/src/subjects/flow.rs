@@ -1,5 +1,6 @@
 //! What an average warp executes in its order (`ExecutedFlow`): an access looked up in it.
 
+use rustc_hash::FxHashMap;
 use warplens_facts::facts::{Node, TripCount};
 
 /// True where the iterations of some loop are a guess: so is the time, then.
@@ -27,33 +28,41 @@ pub(crate) fn iterations(flow: &[Node], access: usize, around: f64) -> Option<f6
     })
 }
 
-/// The innermost loop around an access: the line of its head, and its iterations where they are a number.
-pub(crate) fn innermost(flow: &[Node], access: usize) -> Option<(u32, Option<f64>)> {
-    flow.iter().find_map(|node| match node {
-        Node::Loop {
-            body,
-            line,
-            trips,
-            known,
-            count,
-        } => innermost(body, access).or_else(|| {
-            let number = *known && *count == TripCount::Number;
-            in_branches(body, access).then(|| (*line, number.then_some(*trips)))
-        }),
-        Node::Branch {
-            then, otherwise, ..
-        } => innermost(then, access).or_else(|| innermost(otherwise, access)),
-        _ => None,
-    })
-}
-
-/// True where branches, and no loop, are around the access.
-fn in_branches(flow: &[Node], wanted: usize) -> bool {
-    flow.iter().any(|node| match node {
-        Node::Access { access, .. } => *access == wanted,
-        Node::Branch {
-            then, otherwise, ..
-        } => in_branches(then, wanted) || in_branches(otherwise, wanted),
-        _ => false,
-    })
+/// The innermost loop around each access that has one: the line of its head, and its iterations where they are a number.
+pub(crate) fn innermost(flow: &[Node]) -> FxHashMap<usize, (u32, Option<f64>)> {
+    fn walk(
+        flow: &[Node],
+        around: Option<(u32, Option<f64>)>,
+        found: &mut FxHashMap<usize, (u32, Option<f64>)>,
+    ) {
+        for node in flow {
+            match node {
+                Node::Access { access, .. } => {
+                    if let Some(around) = around {
+                        found.entry(*access).or_insert(around);
+                    }
+                }
+                Node::Loop {
+                    body,
+                    line,
+                    trips,
+                    known,
+                    count,
+                } => {
+                    let number = *known && *count == TripCount::Number;
+                    walk(body, Some((*line, number.then_some(*trips))), found);
+                }
+                Node::Branch {
+                    then, otherwise, ..
+                } => {
+                    walk(then, around, found);
+                    walk(otherwise, around, found);
+                }
+                Node::Compute { .. } | Node::Barrier { .. } => {}
+            }
+        }
+    }
+    let mut found = FxHashMap::default();
+    walk(flow, None, &mut found);
+    found
 }

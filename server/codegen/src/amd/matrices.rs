@@ -36,10 +36,10 @@ impl MatrixUnits {
     fn rate(self, of: Number, several_blocks: bool) -> u64 {
         match (self, of) {
             (MatrixUnits::Cdna | MatrixUnits::TensorCores, Number::Single | Number::Double) => 32,
-            (MatrixUnits::Cdna | MatrixUnits::TensorCores, Number::OldBrain) => 64,
+            (MatrixUnits::Cdna | MatrixUnits::TensorCores, Number::EarlyBf16) => 64,
             (MatrixUnits::Cdna | MatrixUnits::TensorCores, _) => 128,
             (MatrixUnits::Cdna3, Number::Single | Number::Double) => 32,
-            (MatrixUnits::Cdna3, Number::Tensor) => 128,
+            (MatrixUnits::Cdna3, Number::Xf32) => 128,
             (MatrixUnits::Cdna3, _) if several_blocks => 128,
             (MatrixUnits::Cdna3, Number::Byte | Number::Nibble) => 512,
             (MatrixUnits::Cdna3, _) => 256,
@@ -64,11 +64,10 @@ impl MatrixUnits {
 enum Number {
     Double,
     Single,
-    /// `xf32`
-    Tensor,
+    Xf32,
     Half,
-    /// bfloat16 of the first instructions, which take half as many.
-    OldBrain,
+    /// bfloat16 in the instructions without `_1k` of CDNA 1 and 2, which take factors half as deep.
+    EarlyBf16,
     Byte,
     Nibble,
 }
@@ -95,8 +94,8 @@ pub(crate) fn work(name: &str, units: MatrixUnits, lanes: usize, parts: u32) -> 
     let number = match kind {
         "f64" => Number::Double,
         "f32" => Number::Single,
-        "xf32" => Number::Tensor,
-        "bf16" if units == MatrixUnits::Cdna && !rest.contains(&"1k") => Number::OldBrain,
+        "xf32" => Number::Xf32,
+        "bf16" if units == MatrixUnits::Cdna && !rest.contains(&"1k") => Number::EarlyBf16,
         "i8" | "iu8" | "fp8" | "bf8" | "f8f6f4" => Number::Byte,
         "iu4" => Number::Nibble,
         _ => Number::Half,

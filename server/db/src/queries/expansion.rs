@@ -58,6 +58,8 @@ impl Look<'_> {
             search_key,
             language,
             profile.compute_capability,
+            &profile.architecture,
+            profile.warp_size,
         )
             .hash(&mut hasher);
         let mut beside = if language == Language::OpenCl {

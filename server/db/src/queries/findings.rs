@@ -4,7 +4,7 @@
 //! enabled. Out: findings, by the kernel's own numbers for places. What holds: what a rule tries (another launch, a changed kernel, a
 //! cause removed) is tried when the rule asks, and once.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -213,6 +213,7 @@ impl FindingsQuestion<'_> {
             cycles: &before,
             gain: &gain,
             trial: &trial,
+            trials: &Cell::new(0),
             recompiled,
         };
         if self.overrides.unadvised {

@@ -15,7 +15,7 @@ use warplens_syntax::preprocess::{self, IncludeLine, IncludeResult, Includes, Ma
 use warplens_syntax::{Expanded, Kind, Language, words};
 
 use crate::look::Look;
-use crate::macros::known_absent;
+use crate::macros::{AMD_TARGET, known_absent};
 use crate::queries::branches::first_of_several;
 use crate::readings::{Absent, Header};
 use crate::settings::READS_OUTSIDE;
@@ -69,9 +69,10 @@ impl Reader<'_> {
     ) -> preprocess::Preprocessed {
         let language = self.language;
         let file = self.stack.last().map(|path| path.display().to_string());
+        let for_amd = macros.is_defined(AMD_TARGET);
         let options = Options {
             macros,
-            known_absent: &|name| known_absent(language, name),
+            known_absent: &|name| known_absent(language, for_amd, name),
             words: words(language),
             file: file.as_deref().unwrap_or(""),
             traced,

@@ -1,5 +1,6 @@
 //! What programs mean: preprocessor, headers, templates, classes, launches, host code and arithmetic, as the accesses that come of them.
 
+mod amd_targets;
 mod build_options;
 mod causes;
 mod contents;

@@ -37,7 +37,7 @@ fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(|number| line(number) + "\n").collect()
 }
 
-const CONSTRUCTS: [Construct; 18] = [
+const CONSTRUCTS: [Construct; 22] = [
     Construct {
         name: "statements",
         make: |n| {
@@ -109,6 +109,44 @@ const CONSTRUCTS: [Construct; 18] = [
                     format!("  for (int j = 0; j < {}; j++) out[i] += in[j];", k + 3)
                 }),
             )
+        },
+    },
+    Construct {
+        name: "atomics in loops",
+        make: |n| {
+            kernel(
+                "",
+                &lines(n, |k| {
+                    format!("  for (int j = 0; j < 9; j++) atomicAdd(&out[{k}], in[j + i]);")
+                }),
+            )
+        },
+    },
+    Construct {
+        name: "loops with barriers",
+        make: |n| {
+            let loops = lines(n / 5, |k| {
+                format!(
+                    "  for (int j = 0; j < 9; j++) {{ s[threadIdx.x] += s[{k}] + in[{k}]; __syncthreads(); }}"
+                )
+            });
+            kernel("", &format!("  __shared__ float s[256];\n{loops}"))
+        },
+    },
+    Construct {
+        name: "bank conflicts",
+        make: |n| {
+            let used = lines(n, |k| format!("  s[threadIdx.x * 32] = in[i + {k}];"));
+            kernel("", &format!("  __shared__ float s[8192];\n{used}"))
+        },
+    },
+    Construct {
+        name: "choices by data",
+        make: |n| {
+            let choices = lines(n, |k| {
+                format!("  if (at[i + {k}] > {k}) out[i + {k}] += in[at[i]];")
+            });
+            kernel("", &choices)
         },
     },
     Construct {

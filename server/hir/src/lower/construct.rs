@@ -214,6 +214,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                     _ => Type::INT,
                 },
                 MathClass::Convert => functions::converted(name).unwrap_or(Type::INT),
+                MathClass::Tensor => sum_of(&arguments),
                 // Those for float convert what they are given.
                 _ if name.ends_with('f') && common == Type::DOUBLE && !functions::is_base(name) => {
                     Type::FLOAT
@@ -238,6 +239,15 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         }
     };
     make(ExprKind::Call(function, arguments), ty)
+}
+
+/// What a matrix product gives: the type of the sum that it adds to, which is the last vector. In double precision the smallest
+/// products add to a number, the third argument.
+fn sum_of(arguments: &[Expr]) -> Type {
+    let mut types = arguments.iter().rev().map(|argument| &argument.ty);
+    let vector = types.find(|ty| matches!(ty, Type::Vector(..)));
+    let sum = vector.or(arguments.get(2).map(|argument| &argument.ty));
+    sum.cloned().unwrap_or(Type::Void)
 }
 
 /// A call of named integer arithmetic, its operands converted to the types that its name says.

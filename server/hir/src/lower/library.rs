@@ -1012,23 +1012,6 @@ impl Lowering<'_> {
                     site,
                 });
             }
-            // The sum is the last vector; of the smallest products in double precision it is a number.
-            _ if is_matrix_product(name) && arguments.len() >= 3 => {
-                let vectors = arguments.iter().rev();
-                let sum = vectors
-                    .map(|argument| &argument.ty)
-                    .find(|ty| matches!(ty, Type::Vector(..)))
-                    .unwrap_or(&arguments[2].ty)
-                    .clone();
-                return Some(Expr {
-                    kind: ExprKind::Call(
-                        Function::Math(MathClass::Tensor, name.into()),
-                        arguments.to_vec(),
-                    ),
-                    ty: sum,
-                    site,
-                });
-            }
             // CUB's and rocPRIM's loads and stores of a block's items, each lane where the function says.
             "LoadDirectBlocked"
             | "LoadDirectBlockedVectorized"
@@ -1358,15 +1341,5 @@ pub(super) fn library_arguments(structure: &Struct, name: &str) -> Option<Vec<Bo
             .iter()
             .map(|field| Bound::Type(field.ty.clone()))
             .collect()
-    })
-}
-
-/// `__builtin_amdgcn_mfma_f32_16x16x16f16` and its like (LLVM, AMDGPU builtins; AMD CDNA and RDNA ISA reference guides).
-fn is_matrix_product(name: &str) -> bool {
-    let product = name.strip_prefix("__builtin_amdgcn_");
-    product.is_some_and(|name| {
-        ["mfma_", "smfmac_", "wmma_", "swmmac_"]
-            .iter()
-            .any(|kind| name.starts_with(kind))
     })
 }

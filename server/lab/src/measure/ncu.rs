@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::sass::memory;
+
 /// A number as a number, anything else as it was printed.
 pub fn number(text: &str) -> Value {
     text.replace(',', "")
@@ -37,8 +39,8 @@ pub fn raw_metrics(csv: &str, wanted: &str) -> BTreeMap<String, Value> {
 pub struct Source {
     /// Each line that executed something: `line`, `source`, and its counts under ncu's own headings.
     pub lines: Vec<Value>,
-    /// Each instruction that was executed: `sass`, the `lines` of the file that it belongs to (that of a function
-    /// that was put in place, and that of its call), and its counts.
+    /// Each instruction that was executed and accesses memory: `sass`, the `lines` of the file that it belongs to (that of a
+    /// function that was put in place, and that of its call), and its counts. The counts of the others are in those of their lines.
     pub instructions: Vec<Value>,
 }
 
@@ -125,10 +127,17 @@ pub fn source(csv: &str, file: &str) -> Source {
             }
         }
     }
-    let instructions = instructions.into_values().map(|(lines, mut counts)| {
-        counts["lines"] = json!(lines);
-        counts
-    });
+    let accesses = |counts: &Value| {
+        let sass = counts["sass"].as_str().unwrap_or_default();
+        !memory(sass).is_empty()
+    };
+    let instructions = instructions
+        .into_values()
+        .filter(|(_, counts)| accesses(counts))
+        .map(|(lines, mut counts)| {
+            counts["lines"] = json!(lines);
+            counts
+        });
     Source {
         lines,
         instructions: instructions.collect(),
@@ -183,6 +192,7 @@ mod tests {
             \"Line No\",\"Source\",\"Address\",\"Source\",\"Instructions Executed\",\"L2 Theoretical Sectors Global\"\n\
             \"7\",\"a[i] = b[\"\"k\"\"];\",\"\",\"\",\"1,064\",\"256\"\n\
             \"\",\"\",\"0x20\",\"  LDG.E R2, [R4.64]\",\"1,064\",\"256\"\n\
+            \"\",\"\",\"0x28\",\"IADD3 R2, R2, 1, RZ\",\"1,064\",\"0\"\n\
             \"8\",\"}\",\"\",\"\",\"0\",\"0\"\n\
             \"\",\"\",\"0x30\",\"NOP\",\"0\",\"0\"\n\
             \"...\",\"...\",\"\",\"\",\"-\",\"-\"\n\

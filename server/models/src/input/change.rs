@@ -3,6 +3,8 @@
 //! A change is data. [`ModelInput::with`] applies it to a copy, so that facts and the compiled kernel stay as they are.
 
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_machine::{Mix, Pipe};
 
 use warplens_facts::facts::{IndexExpression, Node, Op, Space, TripCount};
@@ -34,18 +36,10 @@ pub enum Change {
         /// The part that stays.
         part: f64,
     },
-    /// A load is in front of the innermost loop around it.
-    BeforeLoop {
-        /// The load.
-        access: usize,
-    },
-    /// An access is behind the loop at a line.
-    BehindLoop {
-        /// The access.
-        access: usize,
-        /// The line of the loop's head.
-        line: u32,
-    },
+    /// Each of these loads is in front of the innermost loop around it.
+    BeforeLoop(Vec<usize>),
+    /// Each of these accesses is behind the loop whose head is at the line beside it.
+    BehindLoop(Vec<(usize, u32)>),
     /// An atomic is made once for a warp, not by each of its lanes.
     OneLane {
         /// The atomic.
@@ -172,11 +166,15 @@ impl Change {
             }
             Change::WithoutAccesses(accesses) => reshape::drop_accesses(nodes, accesses),
             Change::PartOfAccess { access, part } => reshape::thin(nodes, *access, *part),
-            Change::BeforeLoop { access } => {
-                reshape::hoist(nodes, *access);
+            Change::BeforeLoop(accesses) => {
+                reshape::hoist(nodes, &mut accesses.iter().copied().collect());
             }
-            Change::BehindLoop { access, line } => {
-                reshape::sink(nodes, *access, *line);
+            Change::BehindLoop(accesses) => {
+                let mut wanted: FxHashMap<u32, FxHashSet<usize>> = FxHashMap::default();
+                for &(access, line) in accesses {
+                    wanted.entry(line).or_default().insert(access);
+                }
+                reshape::sink(nodes, &mut wanted);
             }
             Change::OneLane { access } => {
                 if let Some(access) = input.accesses.get_mut(*access) {

@@ -53,7 +53,7 @@ pub(super) fn pair(facts: &SourceFacts, profile: &Profile, accesses: &mut [Execu
                 .transactions_per_request
                 .filter(|sectors| *sectors > 0.0)
         {
-            load.asked = (request.sectors / sectors).max(1.0);
+            load.requests_per_sector = (request.sectors / sectors).max(1.0);
         }
         if let Some(store) = accesses.get_mut(number) {
             store.passes_per_request = Some(request.wavefronts);
@@ -72,12 +72,11 @@ impl Pair {
     /// `None` where an address is not known by thread alone.
     fn of(facts: &SourceFacts, load: &Access, store: &Access) -> Option<Pair> {
         // Where some lanes do not copy, which do is not known here.
-        let all = |access: &Access| {
-            access.active_lanes_per_request == Some(f64::from(facts.warp_size))
-                && access.transactions_per_request.is_some() == (access.space == Space::Global)
+        let suits = |access: &Access| {
+            access.bytes_per_lane == WIDE
+                && access.active_lanes_per_request == Some(f64::from(facts.warp_size))
         };
-        let wide = |access: &Access| access.bytes_per_lane == WIDE;
-        if !all(load) || !all(store) || !wide(load) || !wide(store) {
+        if !suits(load) || !suits(store) {
             return None;
         }
         let (from, to) = (load.in_array.as_deref()?, store.in_array.as_deref()?);
@@ -107,7 +106,7 @@ impl Pair {
                         (from, to.at(thread, &outside, &mut room))
                     })
                     .collect();
-                let request = request(&lanes, i64::from(load.bytes_per_lane));
+                let request = request(&lanes);
                 sectors += request.0;
                 wavefronts += request.1;
                 requests += 1;
@@ -120,16 +119,11 @@ impl Pair {
     }
 }
 
-/// Sectors and wavefronts of one request, whose lanes copy `bytes` each from one address to another.
-fn request(lanes: &[(i64, i64)], bytes: i64) -> (usize, usize) {
+/// Sectors and wavefronts of one request, whose lanes copy 16 bytes each from one address to another.
+fn request(lanes: &[(i64, i64)]) -> (usize, usize) {
+    // A copy is as aligned as it is long: it lies in one sector and one segment.
     let mut pairs: Vec<(i64, i64)> = lanes
         .iter()
-        .flat_map(|&(from, to)| {
-            // A copy is as aligned as it is long: it lies in one sector and one segment.
-            (0..bytes.max(1))
-                .step_by(SECTOR as usize)
-                .map(move |part| (from + part, to + part))
-        })
         .map(|(from, to)| (from.div_euclid(SECTOR), to.div_euclid(SECTOR)))
         .collect();
     pairs.sort_unstable();
@@ -160,7 +154,7 @@ mod tests {
             .map(|lane| (lane / chunks, lane % chunks))
             .map(|(y, x)| (y * pitch + 16 * x, place(y, x)))
             .collect();
-        request(&lanes, 16)
+        request(&lanes)
     }
 
     #[test]

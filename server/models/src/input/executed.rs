@@ -21,7 +21,7 @@ pub struct ExecutedFlow {
 }
 
 /// What an access goes to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// An array or a pointer of the source.
     Array(Arc<str>),
@@ -105,7 +105,7 @@ pub struct ExecutedAccess {
     /// same one.
     pub ahead: Option<u32>,
     /// Of a copy past the registers: how often L2 is asked for each sector; 1 elsewhere.
-    pub asked: f64,
+    pub requests_per_sector: f64,
     /// How many of them one instruction does, on average: a wide load several.
     pub merged: f64,
 }
@@ -152,7 +152,7 @@ impl ExecutedAccess {
             requests: access.requests,
             active_lanes_per_request: by_one_lane(access.active_lanes_per_request),
             ahead: access.ahead,
-            asked: 1.0,
+            requests_per_sector: 1.0,
             together: 1.0,
             merged: 1.0,
         }

@@ -1,6 +1,8 @@
 //! The flow of an average warp with accesses, barriers or instructions moved, taken away or replaced.
 
-use rustc_hash::FxHashMap;
+use std::mem;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_codegen::Class;
 use warplens_facts::facts::{Node, each_stretch};
 use warplens_machine::{Mix, Pipe};
@@ -56,77 +58,68 @@ pub(super) fn thin(nodes: &mut [Node], access: usize, part: f64) {
     }
 }
 
-/// Moves a load out of its innermost loop; true where it was there.
-pub(super) fn hoist(nodes: &mut Vec<Node>, access: usize) -> bool {
-    for at in 0..nodes.len() {
-        let moved = match &mut nodes[at] {
+/// Moves loads out of their innermost loops, each in front of it; takes those that it moved out of `wanted`.
+pub(super) fn hoist(nodes: &mut Vec<Node>, wanted: &mut FxHashSet<usize>) {
+    for mut node in mem::take(nodes) {
+        match &mut node {
             Node::Loop { body, .. } => {
-                let own =
-                    |node: &Node| matches!(node, Node::Access { access: of, .. } if *of == access);
-                if let Some(inside) = body.iter().position(own) {
-                    let load = body.remove(inside);
-                    nodes.insert(at, load);
-                    return true;
-                }
-                hoist(body, access)
-            }
-            Node::Branch {
-                then, otherwise, ..
-            } => hoist(then, access) || hoist(otherwise, access),
-            _ => false,
-        };
-        if moved {
-            return true;
-        }
-    }
-    false
-}
-
-/// Takes an access out of a loop and puts it behind.
-pub(super) fn sink(flow: &mut Vec<Node>, access: usize, at: u32) -> bool {
-    let mut index = 0;
-    while index < flow.len() {
-        let here = match &mut flow[index] {
-            Node::Loop { body, line, .. } if *line == at => take(body, access),
-            Node::Loop { body, .. } => {
-                if sink(body, access, at) {
-                    return true;
-                }
-                None
+                let own = |node: &mut Node| matches!(node, Node::Access { access, .. } if wanted.remove(access));
+                nodes.extend(body.extract_if(.., own));
+                hoist(body, wanted);
             }
             Node::Branch {
                 then, otherwise, ..
             } => {
-                if sink(then, access, at) || sink(otherwise, access, at) {
-                    return true;
-                }
-                None
+                hoist(then, wanted);
+                hoist(otherwise, wanted);
             }
-            _ => None,
-        };
-        if let Some(node) = here {
-            flow.insert(index + 1, node);
-            return true;
+            _ => {}
         }
-        index += 1;
+        nodes.push(node);
     }
-    false
 }
 
-fn take(flow: &mut Vec<Node>, wanted: usize) -> Option<Node> {
-    let found = flow
-        .iter()
-        .position(|node| matches!(node, Node::Access { access, .. } if *access == wanted));
-    if let Some(at) = found {
-        return Some(flow.remove(at));
+/// Moves accesses out of loops, each behind the loop at its line; takes those that it moved out of `wanted`.
+pub(super) fn sink(nodes: &mut Vec<Node>, wanted: &mut FxHashMap<u32, FxHashSet<usize>>) {
+    for mut node in mem::take(nodes) {
+        let mut behind = Vec::new();
+        match &mut node {
+            Node::Loop { body, line, .. } => {
+                if let Some(here) = wanted.get_mut(line) {
+                    take(body, here, &mut behind);
+                }
+                sink(body, wanted);
+            }
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                sink(then, wanted);
+                sink(otherwise, wanted);
+            }
+            _ => {}
+        }
+        nodes.push(node);
+        nodes.append(&mut behind);
     }
-    flow.iter_mut().find_map(|node| match node {
-        Node::Loop { body, .. } => take(body, wanted),
-        Node::Branch {
-            then, otherwise, ..
-        } => take(then, wanted).or_else(|| take(otherwise, wanted)),
-        _ => None,
-    })
+}
+
+/// Moves the accesses of `wanted` to `taken`.
+fn take(nodes: &mut Vec<Node>, wanted: &mut FxHashSet<usize>, taken: &mut Vec<Node>) {
+    let own =
+        |node: &mut Node| matches!(node, Node::Access { access, .. } if wanted.remove(access));
+    taken.extend(nodes.extract_if(.., own));
+    for node in nodes {
+        match node {
+            Node::Loop { body, .. } => take(body, wanted, taken),
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                take(then, wanted, taken);
+                take(otherwise, wanted, taken);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Takes the barriers of a line out of the work.
@@ -329,11 +322,30 @@ mod tests {
     }
 
     #[test]
-    fn a_load_moves_out_of_its_innermost_loop_alone() {
-        let mut flow = vec![turns(4.0, vec![turns(8.0, vec![load(1), load(2)])])];
-        assert!(hoist(&mut flow, 2));
-        let expected = vec![turns(4.0, vec![load(2), turns(8.0, vec![load(1)])])];
+    fn loads_move_out_of_their_innermost_loops_alone() {
+        let inner = turns(8.0, vec![load(1), load(2), load(3)]);
+        let mut flow = vec![turns(4.0, vec![load(4), inner])];
+        let mut wanted = [2, 3, 4, 7].into_iter().collect();
+        hoist(&mut flow, &mut wanted);
+        let inner = turns(8.0, vec![load(1)]);
+        let expected = vec![load(4), turns(4.0, vec![load(2), load(3), inner])];
         assert_eq!(flow, expected);
-        assert!(!hoist(&mut flow, 7));
+        assert_eq!(wanted, [7].into_iter().collect());
+    }
+
+    #[test]
+    fn accesses_move_behind_the_loop_at_their_line() {
+        let mut flow = vec![
+            turns(4.0, vec![turns(8.0, vec![load(1), load(2)])]),
+            load(3),
+        ];
+        let mut wanted = [(1, [2].into_iter().collect())].into_iter().collect();
+        sink(&mut flow, &mut wanted);
+        let expected = vec![
+            turns(4.0, vec![turns(8.0, vec![load(1)])]),
+            load(2),
+            load(3),
+        ];
+        assert_eq!(flow, expected);
     }
 }

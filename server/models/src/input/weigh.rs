@@ -260,7 +260,7 @@ impl DynamicCounts<'_> {
             requests: Some(count * self.warps),
             active_lanes_per_request: None,
             ahead: None,
-            asked: 1.0,
+            requests_per_sector: 1.0,
             together: if trips > 0.0 {
                 (count / trips).max(1.0)
             } else {

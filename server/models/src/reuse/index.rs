@@ -101,6 +101,17 @@ fn read(index: &IndexExpression, launch: &Launch) -> Option<Polynomial> {
     }
 }
 
+/// What of an index is not made of parameters alone: indices at a distance have it in common.
+pub(super) fn movement(index: &Polynomial) -> Vec<(&Monomial, Ratio)> {
+    let terms = index.terms();
+    terms.filter(|(monomial, _)| !is_fixed(monomial)).collect()
+}
+
+fn is_fixed(monomial: &Monomial) -> bool {
+    let mut symbols = monomial.iter();
+    symbols.all(|(symbol, _)| matches!(symbol, Symbol::Named(_)))
+}
+
 /// The distance of an index from another one, where it is one constant product of parameters.
 pub(super) fn distance(of: &Polynomial, from: &Polynomial) -> Option<(Monomial, i64)> {
     let mut terms = of.differences(from);
@@ -108,9 +119,6 @@ pub(super) fn distance(of: &Polynomial, from: &Polynomial) -> Option<(Monomial, 
         return Some((Vec::new(), 0));
     };
     let (monomial, factor) = only?;
-    let fixed = monomial
-        .iter()
-        .all(|(symbol, _)| matches!(symbol, Symbol::Named(_)));
-    (fixed && terms.next().is_none())
+    (is_fixed(monomial) && terms.next().is_none())
         .then_some((monomial.clone(), i64::try_from(factor.as_whole()?).ok()?))
 }

@@ -15,13 +15,15 @@ mod footprint;
 mod index;
 mod values;
 
+use std::collections::BTreeMap;
+
 use warplens_facts::facts::{Launch, Node, Op, Pattern, SourceFacts, Space};
 
 use crate::work::{Request, Residency};
-use crate::{ExecutedAccess, ModelInput};
+use crate::{ExecutedAccess, ModelInput, Object};
 use extents::Extents;
 use footprint::Footprint;
-use index::{Monomial, Polynomial, Symbol, distance, index_of};
+use index::{Monomial, Polynomial, Symbol, distance, index_of, movement};
 
 /// Bytes of one request at each level of the memory system.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -89,11 +91,15 @@ pub(crate) fn traffic(
     let groups = groups;
     let together = Windows::new(&setting);
     // What is live: what one iteration of the loops touches, and of what cannot be read a request of each warp.
+    let mut grouped = vec![false; accesses.len()];
+    for &member in groups.iter().flat_map(|group| &group.members) {
+        grouped[member] = true;
+    }
     let unread: f64 = accesses
         .iter()
         .enumerate()
         .filter(|(_, access)| by_place(access) && access.op == Op::Load)
-        .filter(|(number, _)| !groups.iter().any(|group| group.members.contains(number)))
+        .filter(|(number, _)| !grouped[*number])
         .map(|(number, _)| requests[number].moved_bytes)
         .sum();
     let unread = unread * residency.caching_blocks * residency.warps_per_block;
@@ -121,7 +127,7 @@ pub(crate) fn traffic(
         group.fill(&mut all, requests, executions, &setting, &together, &kept);
     }
     for (traffic, access) in all.iter_mut().zip(accesses) {
-        traffic.l2 *= access.asked;
+        traffic.l2 *= access.requests_per_sector;
     }
     all
 }
@@ -232,14 +238,26 @@ fn by_place(access: &ExecutedAccess) -> bool {
     off_chip(access) && (known || access.linear.is_some() || access.parts.is_some())
 }
 
-/// Accesses that may touch the same bytes and share their fate in the caches.
-fn alike(one: &ExecutedAccess, other: &ExecutedAccess) -> bool {
-    by_place(other)
-        && one.object == other.object
-        && one.space == other.space
-        && one.linear.is_some() == other.linear.is_some()
-        && (one.op == Op::Load) == (other.op == Op::Load)
-        && one.field.as_ref().map(|f| f.size) == other.field.as_ref().map(|f| f.size)
+/// Accesses of one kind may touch the same bytes and share their fate in the caches.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Kind<'a> {
+    object: &'a Object,
+    space: Space,
+    linear: bool,
+    load: bool,
+    structure_bytes: Option<u32>,
+}
+
+impl Kind<'_> {
+    fn of(access: &ExecutedAccess) -> Kind<'_> {
+        Kind {
+            object: &access.object,
+            space: access.space,
+            linear: access.linear.is_some(),
+            load: access.op == Op::Load,
+            structure_bytes: access.field.as_ref().map(|field| field.size),
+        }
+    }
 }
 
 /// Accesses of one array that share their fate in the caches: their indices differ by constants, or go anywhere.
@@ -315,26 +333,39 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
     let parameters = parameters(&input.facts, &indices);
     let mut loops = vec![Vec::new(); accesses.len()];
     turns(&input.flow.nodes, &mut Vec::new(), &mut loops);
+    // Of those whose indices move alike, each is compared with the first alone.
+    let mut by_movement: BTreeMap<(Kind<'_>, Vec<_>), Vec<usize>> = BTreeMap::new();
+    for (number, index) in indices.iter().enumerate() {
+        if let Some((index, _)) = index {
+            let kind = Kind::of(&accesses[number]);
+            by_movement
+                .entry((kind, movement(index)))
+                .or_default()
+                .push(number);
+        }
+    }
     let mut done = vec![false; accesses.len()];
     let mut groups = Vec::new();
     for (first, index) in indices.iter().enumerate() {
         let Some((index, bytes)) = index.as_ref().filter(|_| !done[first]) else {
             continue;
         };
-        let mut members = vec![first];
+        let mut members = Vec::new();
         let mut shifts: Vec<(Monomial, i64)> = Vec::new();
-        for (other, twin) in indices.iter().enumerate().skip(first + 1) {
-            if let Some((twin, _)) = twin
-                && !done[other]
-                && alike(&accesses[first], &accesses[other])
-                && let Some(shift) = distance(twin, index)
-            {
+        let alike = by_movement.get_mut(&(Kind::of(&accesses[first]), movement(index)));
+        if let Some(alike) = alike {
+            alike.retain(|&other| {
+                let twin = indices[other].as_ref();
+                let Some(shift) = twin.and_then(|(twin, _)| distance(twin, index)) else {
+                    return true;
+                };
                 members.push(other);
-                shifts.push(shift);
-            }
-        }
-        for member in &members {
-            done[*member] = true;
+                if other != first {
+                    shifts.push(shift);
+                }
+                done[other] = true;
+                false
+            });
         }
         let access = &accesses[first];
         let unit = f64::from(access.transaction_bytes.max(1));

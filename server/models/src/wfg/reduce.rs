@@ -79,9 +79,9 @@ impl Graph {
             transition,
             dependence,
             branching,
-            visits: vec![0.0; self.nodes.len()],
-            added: vec![0.0; self.nodes.len()],
-            exposed: vec![0.0; self.nodes.len()],
+            sums: std::array::from_fn(|_| vec![0.0; self.nodes.len()]),
+            undo: Vec::new(),
+            trying: 0,
             deepest: (0..DEEPEST_FIRST_ITERATION)
                 .take_while(|deep| self.nodes.len() * WALKS.pow(*deep as u32 + 1) <= MOST_WALKED)
                 .count(),
@@ -90,22 +90,22 @@ impl Graph {
             ways: Ways::default(),
         };
         let entry_to_exit = walk.sequence(&self.steps, 1.0, 0, &mut Vec::new());
+        let [visits, added, exposed] = walk.sums;
         let transitions = (0..self.nodes.len())
             .map(|node| {
-                let visits = walk.visits[node];
-                let added = if visits > 0.0 {
-                    walk.added[node] / visits
+                let each = if visits[node] > 0.0 {
+                    added[node] / visits[node]
                 } else {
                     0.0
                 };
-                transition[node] + added
+                transition[node] + each
             })
             .collect();
         Reduction {
             entry_to_exit,
-            visits: walk.visits,
+            visits,
             transitions,
-            exposed: walk.exposed,
+            exposed,
         }
     }
 }
@@ -115,9 +115,12 @@ struct Walk<'g> {
     transition: &'g [f64],
     dependence: &'g [f64],
     branching: Branching,
-    visits: Vec<f64>,
-    added: Vec<f64>,
-    exposed: Vec<f64>,
+    /// What each node sums up, by [`Sum`].
+    sums: [Vec<f64>; 3],
+    /// What was written while sides of branches were tried, with the values before.
+    undo: Vec<Written>,
+    /// How many branches around what is walked have their sides tried.
+    trying: usize,
     /// How deep loops nest whose first iterations are walked apart.
     deepest: usize,
     previous: Option<usize>,
@@ -126,11 +129,28 @@ struct Walk<'g> {
     ways: Ways,
 }
 
-/// How far a walk came.
+/// What is summed up of each node.
+#[derive(Debug, Clone, Copy)]
+enum Sum {
+    Visits,
+    /// To its outgoing transition arcs.
+    Added,
+    Exposed,
+}
+
+/// One value of a node.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    sum: Sum,
+    node: usize,
+    value: f64,
+}
+
+/// What a walk of one side of a branch came to, taken back.
 struct Walked {
-    visits: Vec<f64>,
-    added: Vec<f64>,
-    exposed: Vec<f64>,
+    time: f64,
+    written: Vec<Written>,
+    flights: Vec<Flight>,
     previous: Option<usize>,
     issued: usize,
 }
@@ -207,39 +227,57 @@ impl Walk<'_> {
         times: f64,
         flights: &mut Vec<Flight>,
     ) -> f64 {
-        let mut longest: Option<(f64, Walked, Vec<Flight>)> = None;
-        let before = self.walked();
+        let (previous, issued) = (self.previous, self.issued);
+        let mut longest: Option<Walked> = None;
+        self.trying += 1;
         for (_, side) in sides.into_iter().filter(|(share, _)| *share > 0.0) {
-            self.go_back(&before);
+            let began = self.undo.len();
             let mut after = flights.clone();
             let time = self.sequence(side, times, 0, &mut after);
-            if longest.as_ref().is_none_or(|(known, ..)| time > *known) {
-                longest = Some((time, self.walked(), after));
+            let walked = Walked {
+                time,
+                written: self.take_back(began),
+                flights: after,
+                previous: std::mem::replace(&mut self.previous, previous),
+                issued: std::mem::replace(&mut self.issued, issued),
+            };
+            if longest.as_ref().is_none_or(|known| time > known.time) {
+                longest = Some(walked);
             }
         }
-        let Some((time, walked, after)) = longest else {
+        self.trying -= 1;
+        let Some(walked) = longest else {
             return 0.0;
         };
-        self.go_back(&walked);
-        *flights = after;
-        time
+        for written in walked.written {
+            self.write(written);
+        }
+        (self.previous, self.issued) = (walked.previous, walked.issued);
+        *flights = walked.flights;
+        walked.time
     }
 
-    fn walked(&self) -> Walked {
-        Walked {
-            visits: self.visits.clone(),
-            added: self.added.clone(),
-            exposed: self.exposed.clone(),
-            previous: self.previous,
-            issued: self.issued,
+    fn add(&mut self, sum: Sum, node: usize, by: f64) {
+        let value = self.sums[sum as usize][node] + by;
+        self.write(Written { sum, node, value });
+    }
+
+    fn write(&mut self, new: Written) {
+        let place = &mut self.sums[new.sum as usize][new.node];
+        let value = std::mem::replace(place, new.value);
+        if self.trying > 0 {
+            self.undo.push(Written { value, ..new });
         }
     }
 
-    fn go_back(&mut self, to: &Walked) {
-        self.visits.clone_from(&to.visits);
-        self.added.clone_from(&to.added);
-        self.exposed.clone_from(&to.exposed);
-        (self.previous, self.issued) = (to.previous, to.issued);
+    /// Undoes what was written since `began`; what there was, in its order.
+    fn take_back(&mut self, began: usize) -> Vec<Written> {
+        let mut written = self.undo.split_off(began);
+        for change in written.iter_mut().rev() {
+            let place = &mut self.sums[change.sum as usize][change.node];
+            std::mem::swap(place, &mut change.value);
+        }
+        written
     }
 
     fn node(&mut self, index: usize, times: f64, flights: &mut Vec<Flight>) -> f64 {
@@ -253,8 +291,9 @@ impl Walk<'_> {
                 }
                 let left = (self.dependence[flight.node] - flight.elapsed).max(0.0);
                 let part = left * flight.outstanding;
-                self.exposed[flight.node] += part * times;
-                self.added[self.previous.unwrap_or(flight.node)] += part * times;
+                let last = self.previous.unwrap_or(flight.node);
+                self.add(Sum::Exposed, flight.node, part * times);
+                self.add(Sum::Added, last, part * times);
                 wait += part;
                 false
             });
@@ -284,7 +323,7 @@ impl Walk<'_> {
                 issued: self.issued,
             });
         }
-        self.visits[index] += times;
+        self.add(Sum::Visits, index, times);
         self.previous = Some(index);
         time + self.transition[index]
     }

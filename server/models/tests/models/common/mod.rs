@@ -177,7 +177,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         requests: None,
         active_lanes_per_request: Some(32.0),
         ahead: None,
-        asked: 1.0,
+        requests_per_sector: 1.0,
         together: 1.0,
         merged: 1.0,
     }

@@ -40,7 +40,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let gain = ctx.trial(&[Change::CopiesAhead {
         accesses: copies,
         iterations: now + 1,
-    }]);
+    }])?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }

@@ -38,7 +38,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let gain = ctx.trial(&[Change::CopiesAhead {
         accesses: copies.clone(),
         iterations: 2,
-    }]);
+    }])?;
     if gain < GAIN {
         return None;
     }

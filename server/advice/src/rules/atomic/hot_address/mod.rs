@@ -72,7 +72,7 @@ impl Cure {
         Some(if adds { Cure::Sum } else { Cure::OneLane })
     }
 
-    fn gain(&self, ctx: &Context<'_>, access: usize) -> f64 {
+    fn gain(&self, ctx: &Context<'_>, access: usize) -> Option<f64> {
         match self {
             Cure::Sum | Cure::OneLane => ctx.trial(&[Change::OneLane { access }]),
             Cure::OneWarp(warps) => {
@@ -132,7 +132,7 @@ pub(crate) fn finding(
     }
     let lanes = access.passes_per_request?;
     let cure = Cure::of(ctx, access, adds)?;
-    let gain = cure.gain(ctx, index);
+    let gain = cure.gain(ctx, index)?;
     // A word of the block is where a block is summed.
     let of_block = access.space == Space::Shared && matches!(cure, Cure::OneWarp(_));
     if of_block && gain < wording::WORTH_KNOWING {

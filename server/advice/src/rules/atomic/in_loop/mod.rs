@@ -45,10 +45,8 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
     if updates < UPDATES || access.certainty == Certainty::Unknown {
         return None;
     }
-    let gain = ctx.trial(&[Change::BehindLoop {
-        access: atomic.access,
-        line: around.site.line,
-    }]);
+    let behind = vec![(atomic.access, around.site.line)];
+    let gain = ctx.trial(&[Change::BehindLoop(behind)])?;
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
         rule: RULE.id,

@@ -35,7 +35,7 @@ fn finding(ctx: &Context<'_>, made: CallExecutions) -> Option<Finding> {
     if of_a_warp < CALLS {
         return None;
     }
-    let gain = ctx.trial(&[Change::WithoutCall { call: made.call }]);
+    let gain = ctx.trial(&[Change::WithoutCall { call: made.call }])?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }

@@ -129,7 +129,7 @@ fn finding(
     let gain = ctx.trial(&[Change::TripCount {
         line: branch.site.line,
         factor: busy,
-    }]);
+    }])?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }

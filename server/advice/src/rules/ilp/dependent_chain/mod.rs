@@ -162,7 +162,7 @@ fn finding(
         lines,
         waits,
         sums: SPLIT,
-    }]);
+    }])?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }

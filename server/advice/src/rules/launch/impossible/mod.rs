@@ -102,12 +102,17 @@ fn shared(ctx: &Context<'_>) -> Option<Finding> {
     let most = u64::from(ctx.profile.shared_per_block);
     let (place, message) = if fixed > most {
         let name = &ctx.profile.name;
+        let more = if u64::from(ctx.profile.shared_per_block_max()) > most {
+            ", more is to be had as dynamic shared memory only"
+        } else {
+            ""
+        };
         (
             at_array,
             format!(
                 "this does not compile: {fixed} bytes of static shared memory, {name} allows {most}\n\
                  {fixed} bytes of static shared memory; {name} has at most {most} per block: this does not \
-                 compile, more is to be had as dynamic shared memory only"
+                 compile{more}"
             ),
         )
     } else if ctx.occupancy.limiter == Limiter::Shared {

@@ -133,7 +133,7 @@ fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
     let mut grid = ctx.facts.launch.grid;
     grid[0] *= times;
     let parts = times;
-    let gain = ctx.trial(&[Change::Grid(grid), Change::SplitLoops { nodes, parts }]);
+    let gain = ctx.trial(&[Change::Grid(grid), Change::SplitLoops { nodes, parts }])?;
     Some((gain, "split each thread's loop over more blocks".to_owned()))
 }
 

@@ -90,7 +90,7 @@ fn last_wave(ctx: &Context<'_>) -> Option<Finding> {
     }
     // The time of the full waves alone, for as many blocks as there are; no more than the idle time can be gained.
     let whole = whole_waves(facts.launch.grid, full * wave)?;
-    let without = ctx.trial(&[Change::Grid(whole)]);
+    let without = ctx.trial(&[Change::Grid(whole)])?;
     let kept = whole.iter().product::<u64>();
     let gain = (without * kept as f64 / blocks as f64).clamp(1.0, 1.0 / (1.0 - idle));
     if gain < wording::WORTH_KNOWING {

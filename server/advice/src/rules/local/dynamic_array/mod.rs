@@ -60,13 +60,13 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     in_memory
         .iter()
-        .map(|(var, accesses)| finding(ctx, var, accesses))
+        .filter_map(|(var, accesses)| finding(ctx, var, accesses))
         .collect()
 }
 
-fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
+fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Option<Finding> {
     let bytes = var.ty.size();
-    let gain = ctx.trial(&[Change::WithoutAccesses(accesses.to_vec())]);
+    let gain = ctx.trial(&[Change::WithoutAccesses(accesses.to_vec())])?;
     let requests = |access: &Access| access.requests.unwrap_or(0.0);
     let worst = accesses
         .iter()
@@ -95,7 +95,7 @@ fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
     } else {
         (Certainty::Assumed, " (predicted)")
     };
-    Finding {
+    Some(Finding {
         rule,
         // Memory that is predicted is no ground for a warning.
         severity: wording::severity(gain, certainty, false),
@@ -125,5 +125,5 @@ fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Finding {
         access: None,
         shared_array: None,
         cure: None,
-    }
+    })
 }

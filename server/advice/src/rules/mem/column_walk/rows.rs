@@ -14,10 +14,12 @@ const LONG: f64 = 16.0;
 pub(crate) fn is_walked(ctx: &Context<'_>, index: usize) -> bool {
     let access = &ctx.facts.accesses[index];
     is_own_row(access)
-        && innermost(&ctx.input.flow.nodes, index).is_some_and(|(line, trips)| match trips {
-            Some(trips) => trips >= LONG,
-            None => evidence::sums_at(ctx, line),
-        })
+        && innermost(&ctx.input.flow.nodes)
+            .get(&index)
+            .is_some_and(|&(line, trips)| match trips {
+                Some(trips) => trips >= LONG,
+                None => evidence::sums_at(ctx, line),
+            })
 }
 
 fn is_own_row(access: &Access) -> bool {

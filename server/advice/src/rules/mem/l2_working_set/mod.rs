@@ -58,10 +58,10 @@ fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Fi
     let before = match reuse.by {
         By::Loop => ctx.slowdown(&[Change::NoReuse {
             array: array.clone(),
-        }]),
+        }])?,
         By::Blocks => 1.0,
     };
-    let resident = ctx.trial(&[Change::OneBlockRead { array }]).recip();
+    let resident = ctx.trial(&[Change::OneBlockRead { array }])?.recip();
     let gain = crate::believed(before / (resident + (before - resident) / reuse.times));
     if gain < wording::WORTH_KNOWING {
         return None;

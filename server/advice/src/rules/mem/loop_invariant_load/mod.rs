@@ -282,7 +282,9 @@ fn by_hand(ctx: &Context<'_>, turns: &Turns<'_>) -> Vec<Finding> {
         if trips < 2.0 || !movable(ctx.kernel, turns, access) {
             continue;
         }
-        let gain = ctx.trial(&[Change::BeforeLoop { access: index }]);
+        let Some(gain) = ctx.trial(&[Change::BeforeLoop(vec![index])]) else {
+            break;
+        };
         found.push(Finding {
             rule: RULE.id,
             severity: wording::severity(gain, access.certainty, false),

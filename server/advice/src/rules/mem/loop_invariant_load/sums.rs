@@ -3,6 +3,7 @@
 //! The compiler keeps the value in a register between iterations, but may not leave out a store that another pointer could
 //! read.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_codegen::Class;
 use warplens_facts::facts::{Access, Op, Site, Space};
 use warplens_models::Change;
@@ -13,10 +14,44 @@ use crate::subjects::flow::innermost;
 use crate::wording::{self, number};
 use crate::{Context, Finding, Place};
 
+/// One finding for an array: at the store of its longest loop, with those of other loops beside it.
 pub(super) fn in_memory(ctx: &Context<'_>, turns: &Turns<'_>) -> Vec<Finding> {
-    let stores = ctx.facts.accesses.iter().enumerate();
-    let sums = stores.filter(|(_, store)| is_sum(ctx, turns, store));
-    sums.filter_map(|(index, _)| finding(ctx, index)).collect()
+    let mut of_arrays: FxHashMap<&str, Vec<Sum>> = FxHashMap::default();
+    let mut arrays = Vec::new();
+    let mut around = None;
+    for (index, store) in ctx.facts.accesses.iter().enumerate() {
+        if !is_sum(ctx, turns, store) {
+            continue;
+        }
+        let Some(&(line, trips)) = around
+            .get_or_insert_with(|| innermost(&ctx.input.flow.nodes))
+            .get(&index)
+        else {
+            continue;
+        };
+        if trips.is_some_and(|trips| trips < 2.0) {
+            continue;
+        }
+        let sums = of_arrays.entry(&store.array).or_insert_with(|| {
+            arrays.push(store.array.as_str());
+            Vec::new()
+        });
+        sums.push(Sum { index, line, trips });
+    }
+    arrays
+        .into_iter()
+        .filter_map(|array| finding(ctx, turns, of_arrays.get(array)?))
+        .collect()
+}
+
+/// A store that a loop repeats.
+struct Sum {
+    /// Of the store, among the kernel's accesses.
+    index: usize,
+    /// Of the loop's head.
+    line: u32,
+    /// The loop's, where they are known.
+    trips: Option<f64>,
 }
 
 /// True for a store to one word in each iteration of its loop, which the loop also reads; nothing else of the array is
@@ -47,26 +82,35 @@ fn is_sum(ctx: &Context<'_>, turns: &Turns<'_>, store: &Access) -> bool {
     !waits && alone && read && ctx.compiled.places.iter().any(made)
 }
 
-fn finding(ctx: &Context<'_>, index: usize) -> Option<Finding> {
+/// The finding about the sums of one array.
+fn finding(ctx: &Context<'_>, turns: &Turns<'_>, sums: &[Sum]) -> Option<Finding> {
     let accesses = &ctx.facts.accesses;
-    let store = &accesses[index];
-    let (line, trips) = innermost(&ctx.input.flow.nodes, index)?;
-    let mut changes = vec![Change::BehindLoop {
-        access: index,
-        line,
-    }];
+    let worst = sums.iter().rev().max_by(|one, other| {
+        let trips = |sum: &Sum| sum.trips.unwrap_or(f64::INFINITY);
+        trips(one).total_cmp(&trips(other))
+    })?;
+    let store = &accesses[worst.index];
+    let heads: FxHashSet<usize> = sums
+        .iter()
+        .filter_map(|sum| turns.number(&accesses[sum.index]))
+        .collect();
     let loads = accesses.iter().enumerate().filter(|(_, load)| {
-        load.op == Op::Load && load.array == store.array && load.loop_depth == store.loop_depth
+        load.op == Op::Load
+            && load.array == store.array
+            && turns
+                .number(load)
+                .is_some_and(|number| heads.contains(&number))
     });
-    changes.extend(loads.map(|(access, _)| Change::BeforeLoop { access }));
-    let gain = ctx.trial(&changes);
-    if trips.is_some_and(|trips| trips < 2.0) {
-        return None;
-    }
-    let each = match trips {
+    let gain = ctx.trial(&[
+        Change::BehindLoop(sums.iter().map(|sum| (sum.index, sum.line)).collect()),
+        Change::BeforeLoop(loads.map(|(load, _)| load).collect()),
+    ])?;
+    let each = match worst.trips {
         Some(trips) => format!("{} stores, ideal 1", number(trips)),
         None => "a store in each iteration, ideal 1".to_owned(),
     };
+    let others = sums.iter().map(|sum| &accesses[sum.index]);
+    let others = others.filter(|other| other.site != store.site);
     Some(Finding {
         rule: RULE.id,
         severity: wording::severity(gain, store.certainty, false),
@@ -84,8 +128,10 @@ fn finding(ctx: &Context<'_>, index: usize) -> Option<Finding> {
             wording::reservation(ctx.facts, store),
         ]),
         gain,
-        related: Vec::new(),
-        access: Some(index),
+        related: others
+            .map(|other| (other.site, format!("`{}` is another such sum", other.text)))
+            .collect(),
+        access: Some(worst.index),
         shared_array: None,
         cure: None,
     })

@@ -109,6 +109,11 @@ impl<'k> Turns<'k> {
         Some((self.loops.get(*turn)?, place))
     }
 
+    /// The number of the innermost loop around an access.
+    pub(super) fn number(&self, access: &Access) -> Option<usize> {
+        self.innermost.get(&access.site).map(|(number, _)| *number)
+    }
+
     /// True where the address is the same in each iteration of the innermost loop, and depends on no memory.
     pub(super) fn fixed(&self, access: &Access) -> bool {
         let Some((turn, place)) = self.around(access) else {

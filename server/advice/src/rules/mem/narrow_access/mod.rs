@@ -58,7 +58,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             .filter(|&other| is_narrow(&accesses[other]) && again(other))
             .map(|access| Change::PartOfAccess { access, part: 0.0 })
             .collect();
-        let gain = ctx.trial(&gone);
+        let Some(gain) = ctx.trial(&gone) else {
+            break;
+        };
         taken.extend(&group);
         if gain < wording::WORTH_KNOWING {
             continue;

@@ -90,7 +90,7 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
             }
         })
         .collect();
-    let gain = ctx.trial(&changes);
+    let gain = ctx.trial(&changes)?;
     if gain < WORTH {
         return None;
     }

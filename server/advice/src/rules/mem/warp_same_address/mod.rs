@@ -36,7 +36,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             let gain = ctx.trial(&[Change::PartOfAccess {
                 access: index,
                 part,
-            }]);
+            }])?;
             if gain < wording::WORTH_KNOWING {
                 return None;
             }

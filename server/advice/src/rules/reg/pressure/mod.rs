@@ -45,7 +45,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     if f64::from(fewer) > f64::from(registers) * FEW {
         return None;
     }
-    let gain = ctx.trial(&[Change::Registers(most)]);
+    let gain = ctx.trial(&[Change::Registers(most)])?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }

@@ -56,7 +56,7 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
     }
     let rows: u64 = array.bytes / padded / u64::from(array.element_bytes.max(1));
     let saved = (padded - plain) * rows * u64::from(array.element_bytes);
-    let gain = ctx.trial(&[Change::LessSharedMemory(saved)]);
+    let gain = ctx.trial(&[Change::LessSharedMemory(saved)])?;
     let name = &array.name;
     Some(Finding {
         rule: RULE.id,

@@ -53,7 +53,7 @@ fn finding(
     let gain = ctx.trial(&[
         Change::LessSharedMemory(array.bytes),
         Change::WithoutAccesses(accesses),
-    ]);
+    ])?;
     Some(Finding {
         rule: RULE.id,
         severity: wording::severity(gain, Certainty::Exact, true),

@@ -94,7 +94,7 @@ fn finding(ctx: &Context<'_>, crossing: Crossing) -> Option<Finding> {
     if waits.is_nan() || waits < 0.5 || (name != "__syncthreads" && crossing.reach == Reach::Warp) {
         return None;
     }
-    let gain = ctx.trial(&[Change::WithoutBarriers { line: site.line }]);
+    let gain = ctx.trial(&[Change::WithoutBarriers { line: site.line }])?;
     if gain < wording::WORTH_KNOWING && crossing.reach == Reach::Warp {
         return None;
     }
