@@ -554,3 +554,56 @@ fn constants_of_traits_may_be_of_floating_point() {
         [1, 1, 1]
     );
 }
+
+#[test]
+fn a_loop_over_a_range_is_the_loop_over_its_iterators() {
+    let range = "struct Strides {\n\
+        \x20 struct Iterator {\n\
+        \x20   int at, step;\n\
+        \x20   __device__ int operator*() const { return at; }\n\
+        \x20   __device__ Iterator &operator++() { at += step; return *this; }\n\
+        \x20   __device__ bool operator!=(const Iterator &other) const { return at < other.at; }\n\
+        \x20 };\n\
+        \x20 Iterator first, last;\n\
+        \x20 __device__ Strides(int begin, int end, int step) : first{begin, step}, last{end, step} {}\n\
+        \x20 __device__ Iterator begin() const { return first; }\n\
+        \x20 __device__ Iterator end() const { return last; }\n\
+        };\n\
+        __device__ Strides grid_strides(int n) {\n\
+        \x20 return Strides(blockIdx.x * blockDim.x + threadIdx.x, n, gridDim.x * blockDim.x);\n\
+        }\n\
+        template <class T> struct View {\n\
+        \x20 T *data; int length;\n\
+        \x20 __device__ T *begin() const { return data; }\n\
+        \x20 __device__ T *end() const { return data + length; }\n\
+        };\n";
+    let kernel = |body: &str| {
+        format!(
+            "{range}// warplens: block=(256) grid=(64) n=65536\n\
+             __global__ void k(float *o, const float *a, int n) {{\n{body}\n}}\n"
+        )
+    };
+    let pairs = [
+        (
+            "for (auto i : grid_strides(n)) o[i] = a[i] * 2.0f;",
+            "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) o[i] = a[i] * 2.0f;",
+        ),
+        (
+            "View<const float> v{a + blockIdx.x * 64, 64};\nfloat s = 0;\nfor (const float &x : v) s += x;\n\
+             o[blockIdx.x * 256 + threadIdx.x] = s;",
+            "const float *v = a + blockIdx.x * 64;\nfloat s = 0;\nfor (int j = 0; j < 64; ++j) s += v[j];\n\
+             o[blockIdx.x * 256 + threadIdx.x] = s;",
+        ),
+    ];
+    for (over, plain) in pairs {
+        let [over, plain] = [over, plain].map(|body| {
+            let file = analyse(&kernel(body));
+            let facts = &file.kernels[0].analysis.facts;
+            let all = facts.accesses.iter();
+            all.map(|one| (one.op, one.transactions_per_request, one.requests))
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(over, plain);
+        assert_eq!(over.len(), 2);
+    }
+}

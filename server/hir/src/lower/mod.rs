@@ -42,6 +42,7 @@ mod packs;
 mod pipes;
 mod pointers;
 mod pragmas;
+mod ranges;
 mod recursion;
 mod routines;
 mod shapes;

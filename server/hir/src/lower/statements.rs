@@ -5,7 +5,6 @@ use std::sync::Arc;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::constants::constant;
-use super::construct::{element, operation};
 use super::forms::has_word;
 use super::forms::space_of;
 use super::shapes::{ends_here, is_place, never_repeats};
@@ -15,7 +14,7 @@ use super::{
 };
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
+use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
 
 impl Lowering<'_> {
     /// A block, or one statement where a block may stand.
@@ -397,7 +396,7 @@ impl Lowering<'_> {
             }
             step = node
                 .field(Field::Update)
-                .map(|update| self.expr(update, source));
+                .map(|update| discarded(self.expr(update, source)));
         } else {
             let test = node.field(Field::Condition);
             condition = self.condition(test, source, &mut init);
@@ -444,99 +443,6 @@ impl Lowering<'_> {
                 unroll: None,
             },
             site: head,
-        });
-    }
-
-    /// `for (T x : array)`.
-    fn range_loop(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
-        let site = self.site(node, source);
-        let (Some(ty), Some(declarator), Some(range), Some(body)) = (
-            node.field(Field::Type),
-            node.field(Field::Declarator),
-            node.field(Field::Right),
-            node.field(Field::Body),
-        ) else {
-            self.lose_statement(node, source, Reason::RangeLoop, out);
-            return;
-        };
-        let listed = range.kind() == Kind::InitializerList;
-        let values: Vec<Expr> = if listed {
-            let all = self.initializers(range, source);
-            all.into_iter().map(|value| self.held(value, out)).collect()
-        } else {
-            Vec::new()
-        };
-        let range = if let Some(first) = values.first() {
-            // `{a, b, c}`: what the counter says is taken from it.
-            Expr {
-                ty: Type::Array(Arc::new(first.ty.clone()), Some(values.len() as u64)),
-                ..first.clone()
-            }
-        } else {
-            self.expr(range, source)
-        };
-        let (Type::Array(of, Some(extent)), true) = (range.ty.clone(), listed || is_place(&range))
-        else {
-            self.lose_statement(node, source, Reason::RangeLoop, out);
-            return;
-        };
-        self.frame().scopes.push(super::Scope::new());
-        let counter = self.fresh("index", Type::INT, Storage::Local, site);
-        let index = self.var(counter, site);
-        let int = |value: i64| Expr {
-            kind: ExprKind::Int(value),
-            ty: Type::INT,
-            site,
-        };
-        let item = values
-            .into_iter()
-            .enumerate()
-            .rev()
-            .reduce(|(_, rest), (at, value)| {
-                let this = operation(BinaryOp::Eq, index.clone(), int(at as i64), site);
-                let ty = value.ty.clone();
-                let kind = ExprKind::Select(Box::new(this), Box::new(value), Box::new(rest));
-                (at, Expr { kind, ty, site })
-            })
-            .map_or_else(|| element(range, index.clone(), site), |(_, item)| item);
-        let base = self.base_type(ty, source);
-        let declared = self.declarator(declarator, base, AddressSpace::Global, source);
-        let mut statements = Vec::new();
-        if declared.reference && !listed {
-            self.bind(&declared.name, Named::Alias(Box::new(item)));
-        } else {
-            let ty = match declared.ty {
-                Type::Unknown(_) => (*of).clone(),
-                ty => ty,
-            };
-            let id = self.new_var(&declared.name, ty, Storage::Local, site);
-            self.split_variable(id);
-            self.assign_to(id, item, site, &mut statements);
-        }
-        statements.extend(self.block(body, source));
-        self.frame().scopes.pop();
-        out.push(Stmt {
-            kind: StmtKind::Loop {
-                kind: LoopKind::For,
-                init: vec![Stmt {
-                    kind: StmtKind::Declare(counter, Some(int(0))),
-                    site,
-                }],
-                condition: Some(operation(
-                    BinaryOp::Lt,
-                    index.clone(),
-                    int(extent as i64),
-                    site,
-                )),
-                step: Some(Expr {
-                    kind: ExprKind::Step(1, false, Box::new(index)),
-                    ty: Type::INT,
-                    site,
-                }),
-                body: statements,
-                unroll: None,
-            },
-            site,
         });
     }
 
@@ -998,7 +904,7 @@ fn bound_names(declarator: Node) -> Option<Node> {
 }
 
 /// An expression whose value nothing takes: a reference that a call returns is not read.
-fn discarded(mut value: Expr) -> Expr {
+pub(super) fn discarded(mut value: Expr) -> Expr {
     let site = value.site;
     if let ExprKind::Deref(pointer) = value.kind {
         return match pointer.kind {
