@@ -21,5 +21,5 @@ pub use lower::{HostName, Lowering, Source, TemplateArguments, lower};
 pub use names::{Named, Scope};
 pub use outline::{Item, ItemKind, function_declarator, outline};
 pub use semantics::Semantics;
-pub use types::{Callable, Class};
+pub use types::{Callable, Class, says_all_of};
 pub use unit::{Constant, Unit};

@@ -40,6 +40,35 @@ pub(crate) fn class_of(structure: &Struct) -> Option<Arc<Class>> {
     structure.class.as_ref()?.get()
 }
 
+/// True where a template argument is all that another one says: an instance says more than the same with a type that is not known.
+pub fn says_all_of(more: &Bound, less: &Bound) -> bool {
+    match (more, less) {
+        (_, Bound::Type(Type::Unknown(_))) => true,
+        (Bound::Type(Type::Pointer(more, of)), Bound::Type(Type::Pointer(less, to))) => {
+            of == to
+                && says_all_of(
+                    &Bound::Type((**more).clone()),
+                    &Bound::Type((**less).clone()),
+                )
+        }
+        (Bound::Type(Type::Struct(one)), Bound::Type(Type::Struct(other))) => {
+            match (class_of(one), class_of(other)) {
+                (Some(one), Some(other)) => {
+                    one.name == other.name
+                        && one.arguments.len() == other.arguments.len()
+                        && one
+                            .arguments
+                            .iter()
+                            .zip(&other.arguments)
+                            .all(|(more, less)| says_all_of(more, less))
+                }
+                _ => more == less,
+            }
+        }
+        _ => more == less,
+    }
+}
+
 /// The lambda of a type.
 pub(crate) fn callable_of(ty: &Type) -> Option<Arc<Callable>> {
     match ty {

@@ -22,6 +22,8 @@ use warplens_ir::{Bindings, Bound};
 const DEEPEST_CALLS: usize = 7;
 /// The same in a run.
 const DEEPEST_CALLS_OF_RUN: usize = 24;
+/// Calls of lambdas, which nest as they are written: a choice of each of many constants takes two.
+const DEEPEST_LAMBDAS: usize = 20;
 
 impl Host<'_> {
     /// Walks a function for itself: nothing is known of its parameters.
@@ -62,6 +64,12 @@ impl Host<'_> {
         }
     }
 
+    /// Calls that are being walked, of functions or of lambdas.
+    fn open_calls(&self, of_lambdas: bool) -> usize {
+        let frames = self.frames.iter();
+        frames.filter(|frame| frame.is_lambda == of_lambdas).count()
+    }
+
     pub(super) fn frame(
         &self,
         name: String,
@@ -81,6 +89,7 @@ impl Host<'_> {
             beside: self.beside,
             own_call: None,
             identity: (Arc::as_ptr(source.parsed) as usize, start),
+            is_lambda: false,
         }
     }
 
@@ -518,7 +527,7 @@ impl Host<'_> {
         let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
         let active = self.frames.iter().any(|frame| frame.identity == identity);
         if active
-            || self.frames.len() >= self.deepest_calls()
+            || self.open_calls(false) >= self.deepest_calls()
             || self.is_too_deep()
             || self.is_spent()
         {
@@ -625,7 +634,7 @@ impl Host<'_> {
     ) -> Option<Value> {
         let identity = (Arc::as_ptr(&lambda.text) as usize, lambda.range.start);
         if self.frames.iter().any(|frame| frame.identity == identity)
-            || self.frames.len() >= self.deepest_calls() + 2
+            || self.open_calls(true) >= DEEPEST_LAMBDAS
         {
             return None;
         }
@@ -647,6 +656,7 @@ impl Host<'_> {
             beside: self.beside,
             own_call: outer.own_call.clone(),
             identity,
+            is_lambda: true,
         };
         self.frames.push(frame);
         let parameters = node

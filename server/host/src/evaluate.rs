@@ -13,9 +13,9 @@ use super::events::MemoryKind;
 use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
 use super::state::Host;
-use super::value::MAP;
 use super::value::moved;
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
+use super::value::{MAP, Meaning};
 use super::value::{joined, spelled};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
@@ -394,10 +394,16 @@ impl Host<'_> {
         let scope = node.field(Field::Scope)?;
         let class = plain(text(scope, source));
         let known = self.index.variables.get(name)?;
-        // The same name in several classes: the declarations decide.
-        if known.len() != 1
-            || (self.index.classes.contains_key(&class) && scope.kind() == Kind::TemplateType)
-        {
+        // The same name in several classes, or a member of what may be an instance of a template: the declarations decide.
+        let of_class = self.index.classes.contains_key(&class);
+        let is_alias = || {
+            matches!(self.local(&class), Some(Meaning::Type(_)))
+                || matches!(self.binding(&class), Some(Bound::Type(_)))
+        };
+        if known.len() != 1 || (of_class && scope.kind() == Kind::TemplateType) || is_alias() {
+            return None;
+        }
+        if !of_class && matches!(self.lowering.host_type_named(&class), Some(Type::Struct(_))) {
             return None;
         }
         self.global_place(name)

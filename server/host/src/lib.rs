@@ -381,6 +381,10 @@ fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
             .members
             .iter()
             .all(|member| more.members.contains(member))
-        && values(&more.template_args, &less.template_args)
+        && less.template_args.iter().enumerate().all(|(at, less)| {
+            let more = more.template_args.get(at).and_then(Option::as_ref);
+            less.as_ref()
+                .is_none_or(|less| more.is_some_and(|more| warplens_hir::says_all_of(more, less)))
+        })
         && values(&more.argument_types, &less.argument_types)
 }

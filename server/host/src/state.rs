@@ -134,6 +134,8 @@ pub(super) struct Frame {
     pub(super) own_call: Option<std::ops::Range<usize>>,
     /// First byte of the function or lambda in its text, to notice recursion.
     pub(super) identity: (usize, usize),
+    /// A lambda's, which is written in the function that calls it or hands it on.
+    pub(super) is_lambda: bool,
 }
 
 /// A loop or a `switch`.
@@ -814,6 +816,7 @@ impl Frame {
             beside: 0,
             own_call: None,
             identity: (0, 0),
+            is_lambda: false,
         }
     }
 }

@@ -118,3 +118,54 @@ fn a_grid_of_names_in_parentheses_is_what_c_makes_of_it() {
         [(Some(46), Some(240))]
     );
 }
+
+#[test]
+fn constants_of_a_traits_class_that_the_launcher_names_are_read() {
+    let launcher = |name: &str, block: &str| {
+        format!(
+            "struct P {{ float *x; int n; }};\n\
+             template <int Threads, int Items, class T> struct Traits {{\n\
+             \x20 static constexpr int threads = Threads, items = Items;\n\
+             \x20 using type = T;\n\
+             }};\n\
+             template <class K> __global__ void k(P p) {{\n\
+             \x20 typename K::type *x = reinterpret_cast<typename K::type *>(p.x);\n\
+             \x20 int i = blockIdx.x * K::threads + threadIdx.x;\n\
+             \x20 for (int j = 0; j < K::items; j++) x[i * K::items + j] = 0;\n\
+             }}\n\
+             template <int Threads, int Items, class T> void launch(P &p, cudaStream_t s) {{\n\
+             \x20 using K = Traits<Threads, Items, T>;\n\
+             \x20 auto kernel = &k<K>;\n\
+             \x20 {name}<<<64, {block}, 0, s>>>(p);\n\
+             }}\n\
+             template <class T> void run(P &p, cudaStream_t s) {{\n\
+             \x20 if (p.n <= 128) launch<32, 4, T>(p, s);\n\
+             \x20 else launch<128, 8, T>(p, s);\n\
+             }}\n\
+             template void run<float>(P &, cudaStream_t);\n"
+        )
+    };
+    for (name, block) in [
+        ("kernel", "K::threads"),
+        ("k<K>", "K::threads"),
+        ("kernel", "Threads"),
+    ] {
+        let file = analyse(&[("k.cu", &launcher(name, block))]);
+        assert_eq!(
+            launches(&file),
+            [(Some(64), Some(32)), (Some(64), Some(128))],
+            "{name} {block}"
+        );
+        for (kernel, items) in file.kernels.iter().zip([4.0, 8.0]) {
+            let facts = &kernel.analysis.facts;
+            assert_eq!(facts.not_understood, [], "{name} {block}");
+            let store = &facts.accesses[0];
+            assert_eq!(store.bytes_per_lane, 4);
+            assert_eq!(
+                store.transactions_per_request,
+                Some(4.0 * items),
+                "{name} {block}"
+            );
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warplens_base::DiskFiles;
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project};
-use warplens_facts::facts::SourceFacts;
+use warplens_facts::facts::{SourceFacts, Space};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -332,4 +332,62 @@ fn an_unknown_functor_that_gets_a_pointer_is_a_loss() {
         "template <typename Op> __global__ void k(float *out, Op op) { out[0] = op(out, 1); }",
     );
     assert_eq!(file.kernels[0].analysis.facts.not_understood.len(), 1);
+}
+
+#[test]
+fn types_of_classes_within_classes_are_read() {
+    let file = analyse(
+        "template <class T, int N> struct Outer {\n\
+         \x20 struct Inner {\n\
+         \x20   using type = T;\n\
+         \x20   static constexpr int n = N;\n\
+         \x20   template <int M> struct Deep { using type = T; T v[M]; };\n\
+         \x20 };\n\
+         \x20 using Alias = Inner;\n\
+         };\n\
+         template <class K> __global__ void k(float *o, const float *a) {\n\
+         \x20 using t = typename K::Inner::type;\n\
+         \x20 using d = typename K::Alias::template Deep<4>::type;\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 typename K::Inner::template Deep<4> x;\n\
+         \x20 x.v[1] = reinterpret_cast<const t *>(a)[i * K::Inner::n];\n\
+         \x20 o[i] = reinterpret_cast<const d *>(a)[i] + x.v[1];\n\
+         }\n\
+         void run(float *o, const float *a) { k<Outer<float, 2>><<<64, 256>>>(o, a); }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    let sectors: Vec<_> = facts
+        .accesses
+        .iter()
+        .filter(|access| access.space == Space::Global)
+        .map(|access| access.transactions_per_request)
+        .collect();
+    assert_eq!(sectors, [Some(8.0), Some(4.0), Some(4.0)]);
+}
+
+#[test]
+fn a_constant_and_types_of_a_class_may_ask_for_one_another() {
+    // The constant asks for a type of the class, and types of the class ask for the constant.
+    let file = analyse(
+        "using complex = other::complex<float>;\n\
+         template <int N, class T> struct Traits {\n\
+         \x20 using weight = T;\n\
+         \x20 static constexpr bool is_complex = std::is_same_v<weight, complex>;\n\
+         \x20 using pair = std::conditional_t<!is_complex, float2, float4>;\n\
+         \x20 using weights = other::loader<weight, !is_complex ? N : 2 * N>;\n\
+         \x20 using pairs = other::scan<pair, N>;\n\
+         };\n\
+         template <class K> __global__ void k(float *o, const float *a) {\n\
+         \x20 constexpr bool complex_weights = K::is_complex;\n\
+         \x20 using pair = typename K::pair;\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 pair p = reinterpret_cast<const pair *>(a)[i];\n\
+         \x20 o[i] = complex_weights ? 0 : p.x + p.y;\n\
+         }\n\
+         template <class T> void run(float *o, const float *a) { k<Traits<4, T>><<<64, 256>>>(o, a); }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    assert_eq!(facts.accesses[0].bytes_per_lane, 8);
 }

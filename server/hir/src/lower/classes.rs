@@ -288,7 +288,12 @@ impl Lowering<'_> {
         })
     }
 
-    fn instance_in(&mut self, class: &Arc<Class>, name: &str, arguments: &[Bound]) -> Option<Type> {
+    pub(super) fn instance_in(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        arguments: &[Bound],
+    ) -> Option<Type> {
         let spelled = super::instances::spell_instance(name, arguments);
         let key = (Arc::as_ptr(class) as usize, spelled.clone());
         if let Some((_, known)) = self.member_types.get(&key) {
@@ -366,7 +371,12 @@ impl Lowering<'_> {
     fn search_type(&mut self, class: &Arc<Class>, name: &str, depth: u32) -> Option<Type> {
         let found = self.in_class(class, |lowering, member, source| match member.kind() {
             Kind::TypeDefinition | Kind::AliasDeclaration => {
-                if !text_of(member, source).contains(name) {
+                // Others are not read, only to be thrown away: they may ask for what is being looked up.
+                let named = match member.field(Field::Name) {
+                    Some(of) => text_of(of, source) == name,
+                    None => text_of(member, source).contains(name),
+                };
+                if !named {
                     return None;
                 }
                 lowering

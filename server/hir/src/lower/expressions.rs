@@ -163,6 +163,12 @@ impl Lowering<'_> {
                     None => c.clone(),
                 };
                 let b = self.expr(b, source);
+                // Of two places either is one that a reference to an object of the toolkit may go to.
+                if let Type::Library(_) = b.ty
+                    && super::shapes::is_place(&a)
+                {
+                    return a;
+                }
                 let functions = super::function_types::either(&a, &b);
                 if functions.is_some()
                     && let Some(value) = constant(&c)

@@ -7,6 +7,7 @@ use warplens_syntax::{Field, Kind, Node, has_word};
 use super::constants::{constant, real, rounded};
 use super::forms::space_of;
 use super::{Lowering, Named, Source, library, literals, parts, text_of};
+use crate::types::class_of;
 use crate::unit::{Constant, Found};
 use warplens_ir::Bound;
 use warplens_ir::{AddressSpace, Site, Type};
@@ -134,6 +135,32 @@ impl Lowering<'_> {
         }
     }
 
+    /// The type that a class calls so, `Outer::Inner::type` in its classes.
+    fn type_within(&mut self, class: &Type, name: Node, source: Source) -> Option<Type> {
+        if let Type::Library(of) = class
+            && of.starts_with("cub ")
+        {
+            return Some(Type::Library("cub storage".into()));
+        }
+        match name.kind() {
+            Kind::QualifiedIdentifier => {
+                let outer = self.type_within(class, name.field(Field::Scope)?, source)?;
+                self.type_within(&outer, name.field(Field::Name)?, source)
+            }
+            Kind::DependentName => self.type_within(class, name.named_child(0)?, source),
+            Kind::TemplateType | Kind::TemplateFunction => {
+                let Type::Struct(structure) = class else {
+                    return None;
+                };
+                let class = class_of(structure)?;
+                let arguments = self.template_arguments(name.field(Field::Arguments)?, source);
+                let name = text_of(name.field(Field::Name)?, source);
+                self.instance_in(&class, name, &arguments)
+            }
+            _ => self.type_of_class(class, text_of(name, source)),
+        }
+    }
+
     fn qualified_type(&mut self, node: Node, source: Source) -> Type {
         let name = node.field(Field::Name);
         let scope = node.field(Field::Scope);
@@ -151,15 +178,7 @@ impl Lowering<'_> {
                     return ty;
                 }
                 let class = self.base_type(scope, source);
-                let member = text_of(name, source);
-                if let Type::Library(of) = &class
-                    && of.starts_with("cub ")
-                {
-                    return Type::Library("cub storage".into());
-                }
-                if name.kind() != Kind::QualifiedIdentifier
-                    && let Some(ty) = self.type_of_class(&class, member)
-                {
+                if let Some(ty) = self.type_within(&class, name, source) {
                     return ty;
                 }
             }
