@@ -30,6 +30,9 @@ const MAX_TRIES: usize = 20_000;
 const MAX_RESUMED: u32 = 8;
 /// How many conditionals around a definition may be made guards by it.
 const MAX_GUARDS: usize = 64;
+/// How many directives of a conditional, and bytes, are looked at for the `#error` at its end.
+const MAX_LOOKED_AT: usize = 32;
+const MAX_LOOKED_THROUGH: usize = 4096;
 
 pub(super) fn run(source: &str, options: Options<'_>, includes: &mut dyn Includes) -> Preprocessed {
     if u32::try_from(source.len()).is_err() {
@@ -358,6 +361,20 @@ impl Pass<'_> {
         self.sites.truncate(checkpoint.sites);
     }
 
+    /// True for the execution and memory spaces of CUDA and HIP, which a header for hosts without them takes away and the
+    /// compiler's own headers spell as attributes.
+    fn is_kept(&self, name: &str) -> bool {
+        matches!(
+            name,
+            "__global__"
+                | "__device__"
+                | "__host__"
+                | "__shared__"
+                | "__constant__"
+                | "__managed__"
+        ) && (self.macros.is_defined("__CUDACC__") || self.macros.is_defined("__HIPCC__"))
+    }
+
     /// Obeys a directive without writing anything.
     pub(super) fn directive(&mut self, file: &mut File<'_>, hash: usize) -> Step {
         let (line, end) = logical_line(file.text, hash + 1);
@@ -367,7 +384,9 @@ impl Pass<'_> {
         let rest = rest.trim();
         match name {
             "define" => {
-                if let Some(definition) = Macro::parse(rest) {
+                if let Some(definition) = Macro::parse(rest)
+                    && !self.is_kept(&definition.name)
+                {
                     for frame in file.frames.iter_mut().rev().take(MAX_GUARDS) {
                         frame.is_guard |= frame.guard.as_deref() == Some(&definition.name);
                     }
@@ -396,7 +415,7 @@ impl Pass<'_> {
                     "if" => negated_name(rest),
                     _ => None,
                 };
-                let taken = self.answer(&question);
+                let taken = self.is_taken(file, &question, end);
                 file.frames.push(Frame {
                     opened: hash..end,
                     taken,
@@ -508,7 +527,7 @@ impl Pass<'_> {
         } else {
             self.question(file, line.clone(), name.trim_start_matches("el"), rest)
         };
-        let take = !taken && self.answer(&question);
+        let take = !taken && self.is_taken(file, &question, line.end);
         let content = after_line(file.text, line.end)..file.text.len();
         if let Some(frame) = file.frames.last_mut() {
             frame.taken |= take;
@@ -520,6 +539,52 @@ impl Pass<'_> {
             });
         }
         true
+    }
+
+    /// Whether a branch that begins at `at` is taken, if none before it is: by the rules of C, or because nothing else is left. Where
+    /// what was not defined would end in `#error`, the build defines something.
+    fn is_taken(&mut self, file: &mut File<'_>, question: &Question, at: usize) -> bool {
+        self.answer(question)
+            || matches!(question, Question::Open(..)) && self.only_an_error_follows(file, at)
+    }
+
+    /// True where no later branch of the conditional is taken but the last, which is an `#error`. Not where that is far away.
+    fn only_an_error_follows(&mut self, file: &mut File<'_>, begin: usize) -> bool {
+        let problems = self.problems.len();
+        let (mut at, mut depth) = (begin, 0usize);
+        let mut follows = false;
+        for _ in 0..MAX_LOOKED_AT {
+            let bytes = file.text.as_bytes();
+            let near = &bytes[..bytes.len().min(begin + MAX_LOOKED_THROUGH)];
+            let Some(hash) = lexer::next_directive(near, at) else {
+                break;
+            };
+            let (line, end) = logical_line(file.text, hash + 1);
+            let name = file.directive_name(hash);
+            match name {
+                "if" | "ifdef" | "ifndef" => depth += 1,
+                "endif" if depth == 0 => break,
+                "endif" => depth -= 1,
+                "else" if depth == 0 => {
+                    let body = file.text[end..].trim_start();
+                    let directive = body.strip_prefix('#').map(str::trim_start);
+                    follows = directive.is_some_and(|name| name.starts_with("error"));
+                    break;
+                }
+                "elif" | "elifdef" | "elifndef" if depth == 0 => {
+                    let rest = line.trim_start()[name.len()..].trim();
+                    let name = name.trim_start_matches("el");
+                    let question = self.question(file, hash..end, name, rest);
+                    if self.answer(&question) {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+            at = end;
+        }
+        self.problems.truncate(problems);
+        follows
     }
 
     /// Whether a branch is taken by the rules of C, if none before it is.

@@ -812,6 +812,26 @@ mod conditions {
     }
 
     #[test]
+    fn where_only_an_error_is_left_the_first_branch_that_nothing_decides_is_taken() {
+        let sizes =
+            "#if SIZE == 32\na\n#elif SIZE == 64\nb\n#else\n# error SIZE is 32 or 64\n#endif\nc";
+        expands(&[
+            (sizes, "a c"),
+            (&format!("#define SIZE 64\n{sizes}"), "b c"),
+            (&format!("#define SIZE 16\n{sizes}"), "c"),
+            // What C takes is taken: another branch, or an `else` that is no error.
+            ("#ifdef A\na\n#elif 1\nb\n#else\n#error\n#endif", "b"),
+            ("#ifdef A\na\n#else\nb\n#error c\n#endif", "b"),
+            (
+                "#ifdef A\na\n#if 1\n#else\n#error\n#endif\n#else\nb\n#endif",
+                "b",
+            ),
+            ("#if 0\na\n#elif B\nb\n#else\n#error\n#endif", "b"),
+            ("#ifdef A\na\n#else\n#error", "a"),
+        ]);
+    }
+
+    #[test]
     fn a_conditional_without_its_end_does_not_take_the_rest_away() {
         expands(&[
             ("#ifdef A\nx\n#if 0\ny\n#endif\nz", "x z"),
