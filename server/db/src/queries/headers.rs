@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustc_hash::FxHasher;
 use warplens_base::{IncludeSearch, SourceFile};
-use warplens_syntax::preprocess::{self, IncludeLine, IncludeResult, Includes, Macros, Options};
+use warplens_syntax::preprocess::{
+    self, IncludeLine, IncludeResult, Includes, Macros, Options, Trace,
+};
 use warplens_syntax::{Expanded, Kind, Language, words};
 
 use crate::look::Look;
@@ -339,7 +341,12 @@ impl Includes for Reader<'_> {
         let from = self.from();
         // The toolkit's own headers are known, wherever a command finds them.
         if line.system && warplens_base::is_system_header(line.spelled) {
-            return IncludeResult::Nothing;
+            let hip = self.language == Language::Cuda && line.spelled.starts_with("hip/");
+            return if hip && !macros.is_defined("__HIPCC__") {
+                hip_over_cuda(macros)
+            } else {
+                IncludeResult::Nothing
+            };
         }
         let found = self.resolve(line.spelled, line.system, &from);
         let Some(path) = found else {
@@ -456,4 +463,21 @@ fn once(text: &str) -> bool {
                 .strip_prefix("pragma")
                 .is_some_and(|rest| rest.trim() == "once")
     })
+}
+
+/// What HIP's headers say where CUDA's compiler reads them (hip/hip_common.h): it is HIP's compiler, on NVIDIA's platform.
+fn hip_over_cuda(macros: &Macros) -> IncludeResult {
+    let (mut after, mut trace) = (macros.clone(), Trace::default());
+    for name in [
+        "__HIPCC__",
+        "__HIP_PLATFORM_NVIDIA__",
+        "__HIP_PLATFORM_NVCC__",
+    ] {
+        after.define(name, "1");
+        trace.change(name);
+    }
+    IncludeResult::Header {
+        macros: after,
+        trace: Arc::new(trace),
+    }
 }

@@ -61,6 +61,30 @@ fn a_wave_has_the_targets_lanes() {
 }
 
 #[test]
+fn hips_headers_make_cudas_compiler_hips() {
+    let kernel = |includes: &str| {
+        let text = format!(
+            "{includes}__global__ void k(float *out) {{\n#ifdef __HIPCC__\n  out[threadIdx.x * 2] = 0;\n\
+             #else\n  out[threadIdx.x] = 0;\n#endif\n}}\n"
+        );
+        let engine = Engine::new(Profiles::builtin());
+        let file = engine
+            .analyze(
+                &Document::new(&text, Language::Cuda),
+                Path::new("k.cu"),
+                &Settings::default(),
+                &Overrides::default(),
+                &Cancel::default(),
+            )
+            .expect("not cancelled");
+        let access = &file.kernels[0].analysis.facts.accesses[0];
+        access.linear.as_ref().expect("linear").thread[0] / 4
+    };
+    assert_eq!(kernel("#include <hip/hip_runtime.h>\n"), 2);
+    assert_eq!(kernel("#include <cuda_runtime.h>\n"), 1);
+}
+
+#[test]
 fn cpp_that_includes_hips_headers_is_hip() {
     let kernel = "__global__ void k(float *p) { p[threadIdx.x] = 0; }\n";
     for (header, language) in [

@@ -391,3 +391,27 @@ fn a_constant_and_types_of_a_class_may_ask_for_one_another() {
     assert_eq!(facts.not_understood, []);
     assert_eq!(facts.accesses[0].bytes_per_lane, 8);
 }
+
+#[test]
+fn a_class_that_its_base_takes_as_a_parameter_is_known_to_others() {
+    let file = analyse(
+        "template <class V, class Order> struct Bits {\n\
+         \x20 V *data;\n\
+         \x20 static constexpr auto size = sizeof(V) * 8;\n\
+         \x20 __device__ unsigned word(int at) const { return data[Order::place(at / 32)]; }\n\
+         };\n\
+         template <class V> struct Doubled : public Bits<V, Doubled<V>> {\n\
+         \x20 static constexpr auto step = 2;\n\
+         \x20 __device__ static int place(int at) { return at * step; }\n\
+         };\n\
+         using Words = Bits<unsigned, Doubled<unsigned>>;\n\
+         __global__ void k(float *o, Words b) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 o[i] = b.word(i * 32);\n\
+         }\n\
+         void run(float *o, Words b) { k<<<64, 256>>>(o, b); }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    assert_eq!(facts.accesses[0].transactions_per_request, Some(8.0));
+}

@@ -480,7 +480,11 @@ impl Lowering<'_> {
                         }
                         let value = default_value(member, declarator, source)?;
                         let read = lowering.unevaluated(|lowering| lowering.expr(value, source));
-                        return Some((constant(&read)?, declared.ty));
+                        let ty = match declared.ty {
+                            Type::Unknown(name) if name == "auto" => read.ty.clone(),
+                            ty => ty,
+                        };
+                        return Some((constant(&read)?, ty));
                     }
                     None
                 }

@@ -158,12 +158,20 @@ impl Lowering<'_> {
         self.instances
             .insert(spelled.clone(), Type::Unknown(spelled.clone()));
         let found = self.best_instance(candidates, &arguments, &spelled, None);
+        // One of a class that is only being laid out, `struct A : Base<A>`, is laid out anew for others.
+        let is_open = |bound: &Bound| match bound {
+            Bound::Type(Type::Unknown(name)) => self
+                .instances
+                .get(name)
+                .is_some_and(|ty| matches!(ty, Type::Unknown(_))),
+            _ => false,
+        };
         match &found {
-            Some(ty) => {
+            Some(ty) if !arguments.iter().any(is_open) => {
                 self.instances.insert(spelled, ty.clone());
                 self.instances.insert(given, ty.clone());
             }
-            None => {
+            _ => {
                 self.instances.remove(&spelled);
             }
         }
