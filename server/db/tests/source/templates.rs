@@ -415,3 +415,65 @@ fn a_class_that_its_base_takes_as_a_parameter_is_known_to_others() {
     assert_eq!(facts.not_understood, []);
     assert_eq!(facts.accesses[0].transactions_per_request, Some(8.0));
 }
+
+#[test]
+fn overloads_are_chosen_by_what_enables_them() {
+    let scalars = "struct Scalar { float g; __device__ float value() const { return g; } };\n\
+                   struct List { float *g; int n; __device__ int size() const { return n; } };\n\
+                   template <class T> constexpr bool is_list = std::is_same_v<std::remove_cv_t<T>, List>;\n\
+                   template <class T> using for_lists = std::enable_if_t<is_list<T>, int>;\n";
+    let ways = [
+        (
+            "template <class T, for_lists<T> = 0>",
+            "template <class T, std::enable_if_t<!is_list<T>, int> = 0>",
+            "float",
+        ),
+        (
+            "template <class T, class = std::enable_if_t<is_list<T>>>",
+            "template <class T, typename std::enable_if<!is_list<T>, int>::type = 0>",
+            "float",
+        ),
+        (
+            "template <class T>",
+            "template <class T>",
+            "std::enable_if_t<is_list<T>, float>",
+        ),
+    ];
+    for (lists, others, result) in ways {
+        let file = analyse(&format!(
+            "{scalars}struct Sums {{\n\
+             \x20 {lists} __device__ {result} sum(T const &s) const {{ float x = 0; for (int i = 0; i < s.size(); i++) x += s.g[i]; return x; }}\n\
+             \x20 {others} __device__ float sum(T const &s) const {{ return s.value() * 2; }}\n\
+             }};\n\
+             __global__ void k(float *o, const float *a, Sums sums) {{\n\
+             \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+             \x20 o[i] = sums.sum(Scalar{{a[i]}});\n\
+             }}\n"
+        ));
+        let facts = &file.kernels[0].analysis.facts;
+        assert_eq!(facts.not_understood, [], "{lists}");
+        assert_eq!(facts.accesses.len(), 2, "{lists}");
+    }
+}
+
+#[test]
+fn a_function_with_a_pack_is_less_special_than_one_without() {
+    let file = analyse(
+        "template <int Dim, class S, class Head, int D>\n\
+         __device__ int offset(S (&strides)[D], int n, Head head) { return n + head * strides[Dim]; }\n\
+         template <int Dim, class S, int D, class Head, class... Tail>\n\
+         __device__ int offset(S (&strides)[D], int n, Head head, Tail &&...rest) {\n\
+         \x20 return offset<Dim + 1>(strides, n + head * strides[Dim], std::forward<Tail>(rest)...);\n\
+         }\n\
+         template <int D> struct View {\n\
+         \x20 int strides[D]; float *data;\n\
+         \x20 template <class... Index> __device__ float &operator()(Index &&...index) const {\n\
+         \x20   return data[offset<0>(strides, 0, std::forward<Index>(index)...)];\n\
+         \x20 }\n\
+         };\n\
+         __global__ void k(View<2> v) { v(blockIdx.x * blockDim.x + threadIdx.x, 0) = 1; }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    assert_eq!(facts.accesses.len(), 1);
+}

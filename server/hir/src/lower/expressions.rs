@@ -80,7 +80,7 @@ impl Lowering<'_> {
                 self.name(name, site)
             }
             Kind::QualifiedIdentifier => self.qualified(node, source, site),
-            Kind::TemplateFunction => self.template_value(node, source, site),
+            Kind::TemplateFunction | Kind::TemplateType => self.template_value(node, source, site),
             Kind::This => match self.current().this.clone() {
                 Some(this) => address_of(this, AddressSpace::Global, site),
                 None => self.opaque(site, Reason::NoThis, Vec::new()),

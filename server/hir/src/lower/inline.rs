@@ -11,6 +11,7 @@ use super::forms::space_of;
 use super::forms::{Parameter, parameters};
 use super::forms::{parameter_nodes, plain_parameters, returns_reference, writes};
 use super::instances::is_open;
+use super::library::NO_TYPE;
 use super::shapes::all_numbers;
 use super::shapes::is_place;
 use super::shapes::is_pure;
@@ -84,7 +85,8 @@ impl Lowering<'_> {
             .map(|template| parameters(template, source))
             .unwrap_or_default();
         let mut bindings = candidate.bindings.clone();
-        let mut score = i32::from(template.is_none());
+        // Of two that fit alike one without a pack is the more specialised (C++20 13.7.7.3 [temp.func.order]).
+        let mut score = i32::from(template.is_none()) - i32::from(pack);
         // A specialisation, `next<float>`, is for these very arguments.
         if !explicit.is_empty()
             && let Some(list) = specialised(function)
@@ -177,6 +179,10 @@ impl Lowering<'_> {
                 result: Result::None,
                 function: 0,
             });
+            if template.is_some_and(|template| self.is_disabled(function, template, source)) {
+                self.frames.pop();
+                return None;
+            }
             for (param, argument) in params.iter().zip(arguments) {
                 let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
                 score += affinity(&declared, &argument.ty);
@@ -184,6 +190,34 @@ impl Lowering<'_> {
             self.frames.pop();
         }
         Some((score, bindings))
+    }
+
+    /// True where a function template asks for a type that is none with these arguments, `std::enable_if_t<false>`, or for what
+    /// does not hold.
+    fn is_disabled(&mut self, function: Node, template: Node, source: Source) -> bool {
+        let parameters = template.field(Field::Parameters).map(parts);
+        let asked = parameters.into_iter().flatten().filter_map(|parameter| {
+            let is_type = parameter.kind().is_type_parameter();
+            parameter.field(if is_type {
+                Field::DefaultType
+            } else {
+                Field::Type
+            })
+        });
+        let asked: Vec<Node> = asked.chain(function.field(Field::Type)).collect();
+        let computed = asked.into_iter().filter(|node| {
+            matches!(
+                node.kind(),
+                Kind::TemplateType
+                    | Kind::QualifiedIdentifier
+                    | Kind::DependentType
+                    | Kind::TypeDescriptor
+            )
+        });
+        let is_none = |ty: Type| matches!(ty, Type::Unknown(name) if name == NO_TYPE);
+        computed
+            .into_iter()
+            .any(|node| is_none(self.unevaluated(|lowering| lowering.base_type(node, source))))
     }
 
     pub(super) fn parameter_type(&mut self, param: Node, source: Source) -> Type {

@@ -298,6 +298,9 @@ fn is_cub(name: &str) -> bool {
     )
 }
 
+/// What is called so is no type: what asks for it is no candidate (C++20 13.10.3 [temp.deduct]).
+pub(super) const NO_TYPE: &str = "(no type)";
+
 /// What `name<arguments>::type` is.
 pub(super) fn trait_type(name: &str, arguments: &[Bound]) -> Option<Type> {
     let ty = |at: usize| match arguments.get(at) {
@@ -310,7 +313,9 @@ pub(super) fn trait_type(name: &str, arguments: &[Bound]) -> Option<Type> {
             Some(Bound::Value(_)) => ty(1),
             _ => None,
         },
-        "enable_if" if arguments.first() == Some(&Bound::Value(0)) => None,
+        "enable_if" if arguments.first() == Some(&Bound::Value(0)) => {
+            Some(Type::Unknown(NO_TYPE.to_owned()))
+        }
         "enable_if" => Some(ty(1).unwrap_or(Type::Void)),
         "remove_reference" | "remove_cv" | "remove_const" | "decay" | "type_identity" => ty(0),
         "iterator_traits" => ty(0)?.element().cloned(),
