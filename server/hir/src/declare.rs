@@ -102,6 +102,7 @@ impl Unit {
                             | Kind::UnionSpecifier
                             | Kind::AliasDeclaration
                             | Kind::Declaration
+                            | Kind::ConceptDefinition
                     )
                 });
                 let Some(inner) = inner else { return };
@@ -126,7 +127,11 @@ impl Unit {
                 };
                 let name = parsed.text[name.byte_range()].to_owned();
                 let definition = Definition::new(parsed, node.byte_range(), header, within);
-                self.templates.entry(name).or_default().push(definition);
+                let all = match inner.kind() {
+                    Kind::ConceptDefinition => &mut self.concepts,
+                    _ => &mut self.templates,
+                };
+                all.entry(name).or_default().push(definition);
             }
             _ => {}
         }

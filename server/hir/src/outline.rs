@@ -80,6 +80,7 @@ fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>
             | Kind::EnumSpecifier
             | Kind::TypeDefinition
             | Kind::AliasDeclaration
+            | Kind::ConceptDefinition
             | Kind::Declaration
             | Kind::ExpressionStatement
             | Kind::TemplateInstantiation => {

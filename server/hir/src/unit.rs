@@ -31,6 +31,7 @@ pub struct Unit {
     pub(crate) functions: FxHashMap<String, Vec<Definition>>,
     pub(crate) templates: FxHashMap<String, Vec<Definition>>,
     pub(crate) variable_templates: FxHashMap<String, Definition>,
+    pub(crate) concepts: FxHashMap<String, Vec<Definition>>,
     pub(crate) assumed: Vec<Assumption>,
     /// Number of texts up to here.
     pub(crate) depth: u32,
@@ -48,6 +49,7 @@ impl Unit {
             functions: FxHashMap::default(),
             templates: FxHashMap::default(),
             variable_templates: FxHashMap::default(),
+            concepts: FxHashMap::default(),
             assumed: Vec::new(),
             depth: 0,
         }
@@ -61,6 +63,7 @@ impl Unit {
             && self.functions.is_empty()
             && self.templates.is_empty()
             && self.variable_templates.is_empty()
+            && self.concepts.is_empty()
     }
 
     fn layers(&self) -> impl Iterator<Item = &Unit> {
@@ -180,6 +183,12 @@ impl Unit {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// The concepts of that name, in whatever namespaces.
+    pub(crate) fn concepts(&self, name: &str) -> Vec<Definition> {
+        let found = self.layers().filter_map(|unit| unit.concepts.get(name));
+        found.flatten().cloned().collect()
     }
 
     pub(crate) fn variable_template(&self, name: &str) -> Option<Definition> {

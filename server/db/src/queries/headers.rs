@@ -465,7 +465,7 @@ fn once(text: &str) -> bool {
     })
 }
 
-/// What HIP's headers say where CUDA's compiler reads them (hip/hip_common.h): it is HIP's compiler, on NVIDIA's platform.
+/// What HIP's headers say where CUDA's compiler reads them (`hip/hip_common.h`): it is HIP's compiler, on NVIDIA's platform.
 fn hip_over_cuda(macros: &Macros) -> IncludeResult {
     let (mut after, mut trace) = (macros.clone(), Trace::default());
     for name in [

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use warplens_base::DiskFiles;
 use warplens_db::settings::Settings;
 use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project};
-use warplens_facts::facts::{SourceFacts, Space};
+use warplens_facts::facts::{Op, SourceFacts, Space};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -476,4 +476,37 @@ fn a_function_with_a_pack_is_less_special_than_one_without() {
     let facts = &file.kernels[0].analysis.facts;
     assert_eq!(facts.not_understood, []);
     assert_eq!(facts.accesses.len(), 1);
+}
+
+#[test]
+fn concepts_make_types_of_parameters_and_choose_overloads() {
+    let file = analyse(
+        "template <class T> concept tile = requires { typename T::type; } && (T::rows > 0);\n\
+         template <class T> concept wide = tile<T> && T::columns > 4;\n\
+         template <class T, int R, int C> struct Tile { using type = T; static constexpr int rows = R, columns = C; T v[C]; };\n\
+         template <tile A> __device__ void load(A &to, const typename A::type *from) {\n\
+         \x20 for (int i = 0; i < A::columns; i++) to.v[i] = from[i * 65536];\n\
+         }\n\
+         template <class A> requires (!wide<A>) __device__ float first(A &a, const float *b) { return a.v[0]; }\n\
+         template <wide A> __device__ float first(A &a, const float *b) { return a.v[0] + b[0]; }\n\
+         __global__ void k(float *o, const float *a) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 Tile<float, 2, 4> narrow;\n\
+         \x20 Tile<float, 2, 8> wide;\n\
+         \x20 load(narrow, a + i);\n\
+         \x20 load(wide, a + i);\n\
+         \x20 o[i] = first(narrow, a) + first(wide, a + i);\n\
+         }\n\
+         void run(float *o, const float *a) { k<<<64, 256>>>(o, a); }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    let warps = 64.0 * 8.0;
+    let loads: Vec<_> = facts
+        .accesses
+        .iter()
+        .filter(|access| access.space == Space::Global && access.op == Op::Load)
+        .map(|access| access.requests.map(|requests| requests / warps))
+        .collect();
+    assert_eq!(loads, [Some(4.0), Some(8.0), Some(1.0)]);
 }

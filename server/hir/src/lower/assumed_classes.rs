@@ -3,7 +3,7 @@
 use warplens_syntax::{Field, Kind, Node, has_word, is_word_part};
 
 use super::assumptions::{ASSUMED_NUMBER, ASSUMED_TYPE, said};
-use super::forms::{Parameter, parameters, templated};
+use super::forms::{Parameter, templated};
 use super::instances::is_open;
 use super::{Lowering, Source, text_of};
 use crate::definition::Definition;
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             return None;
         }
         let mut arguments = Vec::new();
-        for parameter in parameters(template, source) {
+        for parameter in self.parameters(template, source) {
             if parameter.pack {
                 return None;
             }

@@ -22,10 +22,11 @@ use crate::definition::Definition;
 use crate::misread;
 use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
+
 use warplens_ir::Bound;
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
@@ -79,8 +80,28 @@ impl Lowering<'_> {
                 let name = text_of(node, source);
                 self.name(name, site)
             }
-            Kind::QualifiedIdentifier => self.qualified(node, source, site),
-            Kind::TemplateFunction | Kind::TemplateType => self.template_value(node, source, site),
+            Kind::QualifiedIdentifier | Kind::TemplateFunction | Kind::TemplateType => {
+                if let Some(value) = self.concept_value(node, source) {
+                    return make(ExprKind::Int(value), Type::BOOL);
+                }
+                match node.kind() {
+                    Kind::QualifiedIdentifier => self.qualified(node, source, site),
+                    _ => self.template_value(node, source, site),
+                }
+            }
+            Kind::ConstraintConjunction | Kind::ConstraintDisjunction => {
+                let (Some(left), Some(right)) = (field(Field::Left), field(Field::Right)) else {
+                    return self.opaque(site, Reason::SyntaxError, Vec::new());
+                };
+                let op = match node.kind() {
+                    Kind::ConstraintConjunction => BinaryOp::LogicalAnd,
+                    _ => BinaryOp::LogicalOr,
+                };
+                let (left, right) = (self.expr(left, source), self.expr(right, source));
+                operation(op, left, right, site)
+            }
+            // What a type must have for a call to be read it is taken to have.
+            Kind::RequiresExpression => make(ExprKind::Int(1), Type::BOOL),
             Kind::This => match self.current().this.clone() {
                 Some(this) => address_of(this, AddressSpace::Global, site),
                 None => self.opaque(site, Reason::NoThis, Vec::new()),
@@ -704,7 +725,7 @@ impl Lowering<'_> {
             Some(list) => self.template_arguments(list, source),
             None => Vec::new(),
         };
-        let own = super::forms::parameters(template, inner);
+        let own = self.parameters(template, inner);
         let bindings = self.bind_parameters(&own, &arguments, inner);
         let declaration = super::child_of_kind(template, Kind::Declaration)?;
         let declarator = declaration.field(Field::Declarator)?;

@@ -12,6 +12,8 @@ pub(super) struct Parameter<'t> {
     pub(super) is_type: bool,
     pub(super) pack: bool,
     pub(super) default: Option<Node<'t>>,
+    /// The type of one that is declared as a value is, by its name: a concept makes a type of it.
+    pub(super) constraint: Option<Node<'t>>,
 }
 
 pub(super) fn parameters<'t>(template: Node<'t>, source: Source<'t>) -> Vec<Parameter<'t>> {
@@ -56,6 +58,12 @@ pub(super) fn parameters_of<'t>(
                 default: param
                     .field(Field::DefaultValue)
                     .or_else(|| param.field(Field::DefaultType)),
+                constraint: param.field(Field::Type).filter(|ty| {
+                    matches!(
+                        ty.kind(),
+                        Kind::QualifiedIdentifier | Kind::TypeIdentifier | Kind::TemplateType
+                    )
+                }),
             }
         })
         .collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warplens_syntax::{Expanded, Kind, Node};
 
 use super::constants::constant;
-use super::forms::{Parameter, parameters};
+use super::forms::Parameter;
 use super::{Frame, Lowering, MOST_EXPRESSIONS, Named, Result, Scope, Source, literals};
 use crate::unit::Constant;
 use warplens_ir::{AddressSpace, Site, Type};
@@ -135,7 +135,7 @@ impl Lowering<'_> {
         arguments: &[Option<Type>],
         source: Source,
     ) -> Bindings {
-        let own: Vec<Parameter> = parameters(template, source);
+        let own: Vec<Parameter> = self.parameters(template, source);
         let mut bindings = Bindings::new();
         for (position, parameter) in own.iter().enumerate() {
             if parameter.pack {

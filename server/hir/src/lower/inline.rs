@@ -7,8 +7,8 @@ use warplens_syntax::{Field, Kind, Node, words_in};
 use super::blocks::decayed;
 use super::candidate::Candidate;
 use super::construct::after;
+use super::forms::Parameter;
 use super::forms::space_of;
-use super::forms::{Parameter, parameters};
 use super::forms::{parameter_nodes, plain_parameters, returns_reference, writes};
 use super::instances::is_open;
 use super::library::NO_TYPE;
@@ -82,7 +82,7 @@ impl Lowering<'_> {
             .parent()
             .filter(|parent| parent.kind() == Kind::TemplateDeclaration);
         let own: Vec<Parameter> = template
-            .map(|template| parameters(template, source))
+            .map(|template| self.parameters(template, source))
             .unwrap_or_default();
         let mut bindings = candidate.bindings.clone();
         // Of two that fit alike one without a pack is the more specialised (C++20 13.7.7.3 [temp.func.order]).
@@ -179,7 +179,10 @@ impl Lowering<'_> {
                 result: Result::None,
                 function: 0,
             });
-            if template.is_some_and(|template| self.is_disabled(function, template, source)) {
+            if template.is_some_and(|template| {
+                self.is_disabled(function, template, source)
+                    || self.is_constrained_away(template, &own, source)
+            }) {
                 self.frames.pop();
                 return None;
             }

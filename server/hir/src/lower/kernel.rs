@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 
+use super::forms::Parameter;
 use super::forms::space_of;
-use super::forms::{Parameter, parameters};
 use super::{Lowering, Named, Source, parts};
 use crate::definition::{Within, node_ending};
 use crate::outline::function_declarator;
@@ -112,7 +112,7 @@ impl Lowering<'_> {
         else {
             return;
         };
-        let own = parameters(template, source);
+        let own = self.parameters(template, source);
         let mut bindings: Bindings = Vec::new();
         for (position, parameter) in own.iter().enumerate() {
             let text = given

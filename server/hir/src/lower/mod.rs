@@ -19,6 +19,7 @@ mod calls;
 mod candidate;
 mod class_values;
 mod classes;
+mod concepts;
 mod constants;
 mod construct;
 mod enqueued;

@@ -2,7 +2,7 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::forms::{Parameter, parameters, templated};
+use super::forms::{Parameter, templated};
 use super::instances::{is_open, spell_instance};
 use super::library::library_arguments;
 use super::{Lowering, Source, library, parts, text_of};
@@ -222,7 +222,7 @@ impl Lowering<'_> {
             if templated(template).is_none_or(|(_, name)| name.kind() == Kind::TemplateType) {
                 continue;
             }
-            let own = parameters(template, source);
+            let own = self.parameters(template, source);
             let mut bindings: Bindings = Vec::new();
             for (at, parameter) in own.iter().enumerate() {
                 if parameter.pack {
@@ -248,7 +248,7 @@ impl Lowering<'_> {
     ) -> Option<(usize, Bindings)> {
         let template = candidate.node(&[Kind::TemplateDeclaration])?;
         let source = Source::new(&candidate.text, candidate.header);
-        let parameters = parameters(template, source);
+        let parameters = self.parameters(template, source);
         let (inner, name) = templated(template)?;
         let bare = inner.kind() != Kind::AliasDeclaration && inner.field(Field::Body).is_none();
         if name.kind() != Kind::TemplateType {
