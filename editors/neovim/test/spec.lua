@@ -15,6 +15,7 @@ end
 ---@param what string
 ---@param body fun()
 local function check(what, body)
+  local buffer = vim.api.nvim_get_current_buf()
   local fine, why = xpcall(body, function(message)
     return type(message) == 'string' and message or vim.inspect(message)
   end)
@@ -26,6 +27,9 @@ local function check(what, body)
     say('FAILED  ' .. what .. '\n        ' .. tostring(why):gsub('\n', '\n        '))
     -- What is left open would fail the rest as well.
     vim.cmd('silent! fclose!')
+    if vim.api.nvim_buf_is_valid(buffer) then
+      vim.api.nvim_set_current_buf(buffer)
+    end
   end
 end
 
@@ -221,6 +225,30 @@ check('each kernel has a code lens that names the target and the time', function
   end, lenses)
 end)
 
+check('an edit while lenses are awaited is followed by lenses of the new text', function()
+  local line = find('__global__ void transpose_tiled')
+  local function title()
+    local lens = vim.iter(lenses()):find(function(lens)
+      return lens.line == line and lens.title:find('occupancy', 1, true)
+    end)
+    return lens and lens.title
+  end
+  local before = assert(title())
+  local at = find('tile[32][32]', line)
+  local declared = vim.api.nvim_buf_get_lines(0, at - 1, at, false)[1]
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = 0 })
+  vim.api.nvim_buf_set_lines(0, at - 1, at, false, { (declared:gsub('%[32%];', '[33];')) })
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = 0 })
+  eventually('another time', function()
+    return title() and title() ~= before
+  end, lenses)
+  vim.api.nvim_buf_set_lines(0, at - 1, at, false, { declared })
+  vim.api.nvim_exec_autocmds('TextChanged', { buffer = 0 })
+  eventually('the first time again', function()
+    return title() == before
+  end, lenses)
+end)
+
 check('hovering over the tile tells the passes', function()
   local line, column = find('= tile[threadIdx.x][threadIdx.y + j]')
   local answer = client():request_sync('textDocument/hover', {
@@ -357,7 +385,7 @@ check(':Warplens gpu with an unknown id says so and changes nothing', function()
     end)
   end)
   assert(said[1]:find('no-such-gpu', 1, true), said[1])
-  vim.lsp.codelens.refresh({ bufnr = 0 })
+  require('warplens').refresh_lenses(client().id)
   vim.wait(300)
   assert(lens_text():lower():find('h100', 1, true), lens_text())
 end)
@@ -1093,7 +1121,7 @@ end)
 check('running the lens of a kernel opens its breakdown', function()
   local line = find('__global__ void transpose_tiled')
   vim.api.nvim_win_set_cursor(0, { line, 0 })
-  vim.lsp.codelens.refresh({ bufnr = 0 })
+  require('warplens').refresh_lenses(client().id)
   eventually('a lens on this line', function()
     return vim.iter(lenses()):any(function(lens)
       return lens.line == line

@@ -65,6 +65,41 @@ function M.shown(bufnr)
   return vim.lsp.inlay_hint.is_enabled({ bufnr = resolve(bufnr) })
 end
 
+--- The buffers whose lenses are asked for, by client; `again` where they changed since.
+local asked = {} ---@type table<integer, table<integer, 'once'|'again'>>
+
+--- Asks for the lenses of a buffer (Neovim 0.11). Its own vim.lsp.codelens.refresh() does nothing while an answer is
+--- awaited: what is typed then would leave the lenses of the text before it.
+---@param bufnr integer
+local function refresh(bufnr)
+  local client = M.client(bufnr)
+  if not client then
+    return
+  end
+  local buffers = vim.tbl_get(asked, client.id) or {}
+  asked[client.id] = buffers
+  if buffers[bufnr] then
+    buffers[bufnr] = 'again'
+    return
+  end
+  buffers[bufnr] = 'once'
+  local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+  local sent = client:request('textDocument/codeLens', params, function(failure, result, context)
+    local changed = buffers[bufnr] == 'again'
+    buffers[bufnr] = nil
+    if not vim.api.nvim_buf_is_loaded(bufnr) then
+      return
+    end
+    vim.lsp.codelens.on_codelens(failure, result, context)
+    if changed then
+      refresh(bufnr)
+    end
+  end, bufnr)
+  if not sent then
+    buffers[bufnr] = nil
+  end
+end
+
 --- Shows or hides inlay hints and code lenses in a buffer, and keeps the lenses fresh.
 ---@param bufnr? integer
 ---@param on? boolean true by default
@@ -86,10 +121,10 @@ function M.show(bufnr, on)
     group = group,
     buffer = bufnr,
     callback = function()
-      vim.lsp.codelens.refresh({ bufnr = bufnr })
+      refresh(bufnr)
     end,
   })
-  vim.lsp.codelens.refresh({ bufnr = bufnr })
+  refresh(bufnr)
 end
 
 --- Asks again for the lenses of the buffers of a client that show them (Neovim 0.11).
@@ -97,7 +132,7 @@ end
 function M.refresh_lenses(client_id)
   for bufnr in pairs(M.buffers(client_id)) do
     if #vim.api.nvim_get_autocmds({ group = group, buffer = bufnr }) > 0 then
-      vim.lsp.codelens.refresh({ bufnr = bufnr })
+      refresh(bufnr)
     end
   end
 end
