@@ -54,7 +54,7 @@ pub fn says_all_of(more: &Bound, less: &Bound) -> bool {
         (Bound::Type(Type::Struct(one)), Bound::Type(Type::Struct(other))) => {
             match (class_of(one), class_of(other)) {
                 (Some(one), Some(other)) => {
-                    one.name == other.name
+                    one.definition.hash == other.definition.hash
                         && one.arguments.len() == other.arguments.len()
                         && one
                             .arguments

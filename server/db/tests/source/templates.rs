@@ -510,3 +510,45 @@ fn concepts_make_types_of_parameters_and_choose_overloads() {
         .collect();
     assert_eq!(loads, [Some(4.0), Some(8.0), Some(1.0)]);
 }
+
+#[test]
+fn which_of_two_concepts_that_hold_is_meant_is_not_guessed() {
+    let program = |second: &str| {
+        format!(
+            "template <class T> concept near = T::near;\n\
+             template <class T> concept far = {second};\n\
+             struct Tile {{ static constexpr bool near = true, far = true; float v; }};\n\
+             template <near A> __device__ void load(A &to, const float *from) {{ to.v = from[0]; }}\n\
+             template <far A> __device__ void load(A &to, const float *from) {{ to.v = from[threadIdx.x * 32]; }}\n\
+             __global__ void k(float *o, const float *a) {{ Tile t; load(t, a); o[threadIdx.x] = t.v; }}\n"
+        )
+    };
+    for untold in ["T::far", "requires(T t) { t.v; }"] {
+        let file = analyse(&program(untold));
+        let facts = &file.kernels[0].analysis.facts;
+        assert_eq!(facts.not_understood.len(), 1, "{untold}");
+        assert_eq!(facts.accesses.len(), 1, "{untold}: the store alone");
+    }
+    let file = analyse(&program("!T::far"));
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    assert_eq!(facts.accesses[0].transactions_per_request, Some(1.0));
+}
+
+#[test]
+fn a_type_of_a_namespace_is_an_argument_of_a_function() {
+    let file = analyse(
+        "template <class T, class U, class Extent>\n\
+         constexpr __host__ __device__ T load_chunk(U const *const data, Extent index) noexcept {\n\
+         \x20 return reinterpret_cast<T const *>(data)[index];\n\
+         }\n\
+         __global__ void k(unsigned *o, const char *a) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 o[i] = load_chunk<std::uint32_t>(a, i) + load_chunk<cuda::std::uint32_t>(a, i + 32);\n\
+         }\n",
+    );
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    let bytes: Vec<_> = facts.accesses.iter().map(|a| a.bytes_per_lane).collect();
+    assert_eq!(bytes, [4, 4, 4]);
+}

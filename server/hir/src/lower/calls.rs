@@ -661,6 +661,8 @@ fn is_unused_marker(name: &str) -> bool {
 
 /// Those that the name as written can mean: `::f` is at file scope, `std::f` in that namespace.
 fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    // The types of `f<std::size_t>` have a namespace of their own.
+    let full = full.split('<').next().unwrap_or(full);
     let namespace = if full.trim_start().starts_with("::") {
         None
     } else if full.contains("std::") {

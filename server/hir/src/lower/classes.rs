@@ -644,18 +644,11 @@ impl Lowering<'_> {
         self.depth += 1;
         self.unevaluated += 1;
         let this = object_of(class);
-        self.frames.push(super::Frame {
-            scopes: vec![super::Scope::new()],
-            bindings: class.bindings.clone(),
-            this: Some(this),
-            result: super::Result::None,
-            function: 0,
+        let found = self.under(class.bindings.clone(), Some(this), |lowering| {
+            let mut members = parts(body).into_iter();
+            members.find_map(|member| read(lowering, member, source))
         });
-        let found = parts(body)
-            .into_iter()
-            .find_map(|member| read(self, member, source));
         self.unevaluated -= 1;
-        self.frames.pop();
         self.depth -= 1;
         found
     }

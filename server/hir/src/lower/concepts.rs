@@ -3,8 +3,10 @@
 use warplens_ir::{Bindings, Bound};
 use warplens_syntax::{Field, Kind, Node};
 
+use super::candidate::Candidate;
 use super::forms::{self, Parameter};
-use super::{Frame, Lowering, Result, Scope, Source, parts, text_of};
+use super::instances::is_open;
+use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 
 /// Those of the standard library that a kernel may name.
@@ -27,6 +29,17 @@ const STANDARD: [&str; 16] = [
     "totally_ordered",
 ];
 
+/// What the constraints of a candidate say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Constraints {
+    /// There are none.
+    None,
+    Hold,
+    Fail,
+    /// Something in them was not read.
+    Untold,
+}
+
 impl Lowering<'_> {
     /// The parameters of a template; what a concept constrains is a type.
     pub(super) fn parameters<'t>(
@@ -46,26 +59,47 @@ impl Lowering<'_> {
         all
     }
 
-    /// True where a parameter's concept, or a `requires` clause, does not hold in the frame's bindings. What cannot be told holds.
-    pub(super) fn is_constrained_away(
+    /// Whether the concepts of a candidate's parameters, and its `requires` clause, hold with what these are bound to.
+    pub(super) fn constraints(
         &mut self,
-        template: Node,
-        parameters: &[Parameter],
-        source: Source,
-    ) -> bool {
-        for parameter in parameters {
-            let bound = self.current().bindings.iter().rev();
-            let bound = bound.into_iter().find(|(name, _)| *name == parameter.name);
-            if let (Some(constraint), Some((_, bound))) = (parameter.constraint, bound) {
-                let bound = bound.clone();
-                if self.holds(constraint, bound, source) == Some(false) {
-                    return true;
-                }
+        candidate: &Candidate,
+        bindings: &Bindings,
+    ) -> Constraints {
+        let definition = candidate.definition.clone();
+        let source = Source::new(&definition.text, definition.header);
+        let template = definition
+            .node(&[Kind::FunctionDefinition])
+            .and_then(|function| function.parent())
+            .filter(|parent| parent.kind() == Kind::TemplateDeclaration);
+        let Some(template) = template else {
+            return Constraints::None;
+        };
+        let mut all: Vec<Option<bool>> = Vec::new();
+        for parameter in self.parameters(template, source) {
+            if let Some(concept) = parameter.constraint {
+                let bound = bindings.iter().rev();
+                let bound = bound.into_iter().find(|(name, _)| *name == parameter.name);
+                all.push(bound.and_then(|(_, of)| self.holds(concept, of.clone(), source)));
             }
         }
-        let clause = super::child_of_kind(template, Kind::RequiresClause);
-        let clause = clause.and_then(|clause| clause.field(Field::Constraint));
-        clause.is_some_and(|clause| self.constant_node(clause, source) == Some(0))
+        if let Some(clause) = super::child_of_kind(template, Kind::RequiresClause)
+            // The parentheses of `requires (…)` are in the field as well.
+            && let Some(asked) = clause.fields(Field::Constraint).find(Node::is_named)
+        {
+            let value = self.under(bindings.clone(), candidate.this.clone(), |lowering| {
+                lowering.constant_node(asked, source)
+            });
+            all.push(value.map(|value| value != 0));
+        }
+        if all.is_empty() {
+            Constraints::None
+        } else if all.contains(&Some(false)) {
+            Constraints::Fail
+        } else if all.contains(&None) {
+            Constraints::Untold
+        } else {
+            Constraints::Hold
+        }
     }
 
     /// Whether a concept holds for a type, `Number T` or `Like<int> T`; `None` where that is not told.
@@ -82,9 +116,9 @@ impl Lowering<'_> {
 
     /// `name<arguments>` of a concept as a number.
     pub(super) fn concept_value(&mut self, node: Node, source: Source) -> Option<i64> {
+        let list = last_of(node).field(Field::Arguments)?;
         let (name, path) = named(node, source);
         let definition = self.concept(name, &path)?;
-        let list = last_of(node).field(Field::Arguments)?;
         let arguments = self.template_arguments(list, source);
         self.satisfied(&definition, &arguments).map(i64::from)
     }
@@ -108,16 +142,25 @@ impl Lowering<'_> {
         if self.frames.len() > super::DEEPEST_CALLS as usize {
             return None;
         }
-        self.frames.push(Frame {
-            scopes: vec![Scope::new()],
-            bindings,
-            this: None,
-            result: Result::None,
-            function: 0,
+        let value = self.under(bindings, None, |lowering| {
+            lowering.constant_node(value, source)
         });
-        let value = self.constant_node(value, source);
-        self.frames.pop();
         value.map(|value| value != 0)
+    }
+
+    /// True where `requires { typename T::type; }` asks for types alone and each is known.
+    pub(super) fn has_required_types(&mut self, requires: Node, source: Source) -> bool {
+        let asked = requires.field(Field::Requirements).map(parts);
+        asked.into_iter().flatten().all(|requirement| {
+            let of_requirement = parts(requirement);
+            match requirement.kind() {
+                Kind::TypeRequirement => of_requirement
+                    .into_iter()
+                    .all(|ty| !is_open(&self.base_type(ty, source))),
+                // The semicolon behind `typename T::type` is one without an expression.
+                _ => of_requirement.is_empty(),
+            }
+        })
     }
 }
 

@@ -22,7 +22,6 @@ use crate::definition::Definition;
 use crate::misread;
 use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
-
 use warplens_ir::Bound;
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
@@ -100,8 +99,13 @@ impl Lowering<'_> {
                 let (left, right) = (self.expr(left, source), self.expr(right, source));
                 operation(op, left, right, site)
             }
-            // What a type must have for a call to be read it is taken to have.
-            Kind::RequiresExpression => make(ExprKind::Int(1), Type::BOOL),
+            Kind::RequiresExpression => {
+                if self.has_required_types(node, source) {
+                    make(ExprKind::Int(1), Type::BOOL)
+                } else {
+                    self.opaque(site, Reason::Expression, Vec::new())
+                }
+            }
             Kind::This => match self.current().this.clone() {
                 Some(this) => address_of(this, AddressSpace::Global, site),
                 None => self.opaque(site, Reason::NoThis, Vec::new()),
@@ -729,24 +733,18 @@ impl Lowering<'_> {
         let bindings = self.bind_parameters(&own, &arguments, inner);
         let declaration = super::child_of_kind(template, Kind::Declaration)?;
         let declarator = declaration.field(Field::Declarator)?;
-        self.frames.push(super::Frame {
-            scopes: vec![super::Scope::new()],
-            bindings,
-            this: None,
-            result: super::Result::None,
-            function: 0,
+        let (declared, value) = self.under(bindings, None, |lowering| {
+            lowering.unevaluated(|lowering| {
+                let base = declaration
+                    .field(Field::Type)
+                    .map_or(Type::INT, |ty| lowering.base_type(ty, inner));
+                let declared = lowering.declarator(declarator, base, AddressSpace::Global, inner);
+                let value = declarator
+                    .field(Field::Value)
+                    .map(|value| lowering.expr(value, inner));
+                (declared, value)
+            })
         });
-        let (declared, value) = self.unevaluated(|lowering| {
-            let base = declaration
-                .field(Field::Type)
-                .map_or(Type::INT, |ty| lowering.base_type(ty, inner));
-            let declared = lowering.declarator(declarator, base, AddressSpace::Global, inner);
-            let value = declarator
-                .field(Field::Value)
-                .map(|value| lowering.expr(value, inner));
-            (declared, value)
-        });
-        self.frames.pop();
         if let Some(value) = value.as_ref().and_then(constant) {
             return Some(Expr {
                 kind: ExprKind::Int(value),

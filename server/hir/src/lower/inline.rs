@@ -6,6 +6,7 @@ use warplens_syntax::{Field, Kind, Node, words_in};
 
 use super::blocks::decayed;
 use super::candidate::Candidate;
+use super::concepts::Constraints;
 use super::construct::after;
 use super::forms::Parameter;
 use super::forms::space_of;
@@ -41,17 +42,38 @@ impl Lowering<'_> {
             return Some(applied);
         }
         let several = candidates.len() > 1;
-        let mut best: Option<(i32, Bindings, Candidate)> = None;
+        let mut best: Option<(i32, Constraints, Bindings, Candidate)> = None;
         for candidate in candidates {
-            let Some((score, bindings)) = self.fits(&candidate, explicit, arguments, several)
+            let Some((mut score, bindings)) = self.fits(&candidate, explicit, arguments, several)
             else {
                 continue;
             };
-            if best.as_ref().is_none_or(|(of, ..)| score > *of) {
-                best = Some((score, bindings, candidate));
+            let constraints = if several {
+                self.constraints(&candidate, &bindings)
+            } else {
+                Constraints::None
+            };
+            match constraints {
+                Constraints::Fail => continue,
+                // Of two that fit alike one that is constrained.
+                Constraints::Hold => score += 1,
+                Constraints::None | Constraints::Untold => {}
             }
+            if let Some((of, others, ..)) = &best {
+                // Which of two constraints asks for more is not told either.
+                let open = [constraints, *others];
+                if open.contains(&Constraints::Untold)
+                    || score == *of && open == [Constraints::Hold; 2]
+                {
+                    return None;
+                }
+                if score <= *of {
+                    continue;
+                }
+            }
+            best = Some((score, constraints, bindings, candidate));
         }
-        let (_, bindings, candidate) = best?;
+        let (.., bindings, candidate) = best?;
         Some(self.inline(&candidate, bindings, arguments, site))
     }
 
@@ -172,25 +194,18 @@ impl Lowering<'_> {
             }
         }
         if several {
-            self.frames.push(Frame {
-                scopes: vec![Scope::new()],
-                bindings: bindings.clone(),
-                this: candidate.this.clone(),
-                result: Result::None,
-                function: 0,
-            });
-            if template.is_some_and(|template| {
-                self.is_disabled(function, template, source)
-                    || self.is_constrained_away(template, &own, source)
-            }) {
-                self.frames.pop();
-                return None;
-            }
-            for (param, argument) in params.iter().zip(arguments) {
-                let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
-                score += affinity(&declared, &argument.ty);
-            }
-            self.frames.pop();
+            score += self.under(bindings.clone(), candidate.this.clone(), |lowering| {
+                if template.is_some_and(|of| lowering.is_disabled(function, of, source)) {
+                    return None;
+                }
+                let given = params.iter().zip(arguments);
+                let each = given.map(|(param, argument)| {
+                    let declared =
+                        lowering.unevaluated(|lowering| lowering.parameter_type(*param, source));
+                    affinity(&declared, &argument.ty)
+                });
+                Some(each.sum::<i32>())
+            })?;
         }
         Some((score, bindings))
     }
@@ -952,19 +967,13 @@ impl Lowering<'_> {
         if params.len() != arguments.len() {
             return false;
         }
-        self.frames.push(Frame {
-            scopes: vec![Scope::new()],
-            bindings,
-            this: None,
-            result: Result::None,
-            function: 0,
-        });
-        let fits = params.iter().zip(arguments).all(|(param, argument)| {
-            let declared = self.unevaluated(|lowering| lowering.parameter_type(*param, source));
-            affinity(&declared, &argument.ty) > 1
-        });
-        self.frames.pop();
-        fits
+        self.under(bindings, None, |lowering| {
+            params.iter().zip(arguments).all(|(param, argument)| {
+                let declared =
+                    lowering.unevaluated(|lowering| lowering.parameter_type(*param, source));
+                affinity(&declared, &argument.ty) > 1
+            })
+        })
     }
 }
 

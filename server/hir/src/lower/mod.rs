@@ -289,6 +289,25 @@ impl<'u> Lowering<'u> {
         self.frames.last().expect("the kernel's frame stays")
     }
 
+    /// Reads something under these template parameters, in a scope of its own, where `this` is the object.
+    fn under<T>(
+        &mut self,
+        bindings: Bindings,
+        this: Option<Expr>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.frames.push(Frame {
+            scopes: vec![Scope::new()],
+            bindings,
+            this,
+            result: Result::None,
+            function: 0,
+        });
+        let found = read(self);
+        self.frames.pop();
+        found
+    }
+
     // ---- places --------------------------------------------------------------------------------
 
     /// The item that contains what is defined there.

@@ -95,9 +95,13 @@ impl Lowering<'_> {
         if let Some(bound) = self.named_argument(text) {
             return Some(bound);
         }
-        // `Op<T>` where a type is among values.
+        // `Op<T>`, `f<std::uint32_t>(…)` where a type is among values.
         match argument.kind() {
-            Kind::TemplateFunction | Kind::QualifiedIdentifier | Kind::CallExpression => None,
+            Kind::TemplateFunction | Kind::CallExpression => None,
+            Kind::QualifiedIdentifier => match self.base_type(argument, source) {
+                Type::Unknown(_) => None,
+                ty => Some(Bound::Type(ty)),
+            },
             _ => self.type_named(text).map(Bound::Type),
         }
     }
@@ -296,15 +300,9 @@ impl Lowering<'_> {
                 continue;
             }
             // What earlier arguments bound holds in later ones: `X<T, enable_if_t<c<T>>>`.
-            self.frames.push(super::Frame {
-                scopes: vec![super::Scope::new()],
-                bindings: bindings.clone(),
-                this: None,
-                result: super::Result::None,
-                function: 0,
+            let bound = self.under(bindings.clone(), None, |lowering| {
+                lowering.template_argument(*pattern, source)
             });
-            let bound = self.template_argument(*pattern, source);
-            self.frames.pop();
             match bound {
                 Some(ref bound) if bound == argument => score += 2,
                 _ => return None,
@@ -324,24 +322,16 @@ impl Lowering<'_> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
         let source = Source::new(&definition.text, definition.header);
         let (inner, _) = templated(template)?;
-        self.frames.push(super::Frame {
-            scopes: vec![super::Scope::new()],
-            bindings: bindings.clone(),
-            this,
-            result: super::Result::None,
-            function: 0,
-        });
-        self.unevaluated += 1;
-        let found = if inner.kind() == Kind::AliasDeclaration {
-            inner
-                .field(Field::Type)
-                .map(|ty| self.base_type(ty, source))
-        } else {
-            self.structure(inner, source, Some((name, bindings, arguments)))
-        };
-        self.unevaluated -= 1;
-        self.frames.pop();
-        found
+        self.under(bindings.clone(), this, |lowering| {
+            lowering.unevaluated(|lowering| {
+                if inner.kind() == Kind::AliasDeclaration {
+                    let ty = inner.field(Field::Type)?;
+                    Some(lowering.base_type(ty, source))
+                } else {
+                    lowering.structure(inner, source, Some((name, bindings, arguments)))
+                }
+            })
+        })
     }
 
     /// Parameters bound by position, then by their defaults.
@@ -375,20 +365,13 @@ impl Lowering<'_> {
         source: Source,
     ) -> Option<Bound> {
         let default = parameter.default?;
-        self.frames.push(super::Frame {
-            scopes: vec![super::Scope::new()],
-            bindings: before.clone(),
-            this: None,
-            result: super::Result::None,
-            function: 0,
-        });
-        let found = if parameter.is_type {
-            Some(Bound::Type(self.base_type(default, source)))
-        } else {
-            self.constant_node(default, source).map(Bound::Value)
-        };
-        self.frames.pop();
-        found
+        self.under(before.clone(), None, |lowering| {
+            if parameter.is_type {
+                Some(Bound::Type(lowering.base_type(default, source)))
+            } else {
+                lowering.constant_node(default, source).map(Bound::Value)
+            }
+        })
     }
 
     /// Binds what a declared type says of an argument's type: `T *`, `const T &`, `Vec<T, N>`, `T[N]`.

@@ -2,7 +2,6 @@
 
 use warplens_facts::facts::{Access, AddressPart, Op, Pattern, Space};
 
-use crate::subjects::flow::innermost;
 use crate::{Context, evidence};
 
 /// Rows of fewer elements are a sector or two, which their thread uses up.
@@ -10,16 +9,18 @@ const LONG: f64 = 16.0;
 
 /// True for a load along a row of its own thread's: an iteration of its loop goes on by an element, where the row begins is
 /// data of the thread's, and neighbouring threads do not go side by side. Of rows whose length is not known, those that are
-/// summed.
-pub(crate) fn is_walked(ctx: &Context<'_>, index: usize) -> bool {
+/// summed. `innermost`: the loop around each access, as [`crate::subjects::flow::innermost`] finds it.
+pub(crate) fn is_walked(
+    ctx: &Context<'_>,
+    index: usize,
+    innermost: impl Fn(usize) -> Option<(u32, Option<f64>)>,
+) -> bool {
     let access = &ctx.facts.accesses[index];
     is_own_row(access)
-        && innermost(&ctx.input.flow.nodes)
-            .get(&index)
-            .is_some_and(|&(line, trips)| match trips {
-                Some(trips) => trips >= LONG,
-                None => evidence::sums_at(ctx, line),
-            })
+        && innermost(index).is_some_and(|(line, trips)| match trips {
+            Some(trips) => trips >= LONG,
+            None => evidence::sums_at(ctx, line),
+        })
 }
 
 fn is_own_row(access: &Access) -> bool {

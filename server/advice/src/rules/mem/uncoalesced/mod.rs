@@ -1,5 +1,7 @@
 //! mem/uncoalesced: more transactions than the bytes need, for no more specific reason.
 
+use std::cell::OnceCell;
+
 use warplens_facts::facts::{Access, Pattern, Space};
 use warplens_machine::GlobalRule;
 use warplens_models::Factor;
@@ -7,7 +9,7 @@ use warplens_models::Factor;
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::{aos, column_walk, misaligned, strided};
 use crate::subjects::access::{self, Candidate, Costly};
-use crate::subjects::siblings;
+use crate::subjects::{flow, siblings};
 use crate::wording::{number, short};
 use crate::{Context, Finding};
 
@@ -79,13 +81,18 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|a| Some(a.transactions_per_request? * a.requests.unwrap_or(1.0)))
         .sum();
+    let loops = OnceCell::new();
+    let innermost = |access: usize| {
+        let loops = loops.get_or_init(|| flow::innermost(&ctx.input.flow.nodes));
+        loops.get(&access).copied()
+    };
     let candidates = ctx
         .facts
         .accesses
         .iter()
         .enumerate()
         .filter_map(|(index, access)| {
-            if column_walk::rows::is_walked(ctx, index) {
+            if column_walk::rows::is_walked(ctx, index, innermost) {
                 return Some(row_by_data(ctx, index, access));
             }
             let costly = costly(ctx, access, moved)?;
