@@ -6,8 +6,9 @@ use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use crate::definition::{Definition, Within, node_ending};
 use crate::lower::Lowering;
+use crate::namespaces::{Space, Used};
 use crate::outline::{Item, ItemKind};
-use crate::unit::{Found, Unit};
+use crate::unit::{Found, Table, Unit};
 
 const DECLARATIONS: &[Kind] = &[
     Kind::StructSpecifier,
@@ -18,6 +19,8 @@ const DECLARATIONS: &[Kind] = &[
     Kind::AliasDeclaration,
     Kind::Declaration,
     Kind::TemplateDeclaration,
+    Kind::UsingDeclaration,
+    Kind::NamespaceAliasDefinition,
 ];
 
 impl Unit {
@@ -53,7 +56,8 @@ impl Unit {
         for item in items {
             if let ItemKind::Function(name) = &item.kind {
                 let within = Within::item(parsed, item);
-                let definition = Definition::new(parsed, item.range.clone(), header, within);
+                let definition =
+                    Definition::new(parsed, item.range.clone(), header, within, &item.space);
                 unit.functions
                     .entry(name.clone())
                     .or_default()
@@ -64,34 +68,36 @@ impl Unit {
             if item.kind == ItemKind::Declaration
                 && let Some(node) = node_ending(parsed, &item.range, DECLARATIONS)
             {
-                unit.declare(node, parsed, header, Within::item(parsed, item));
+                unit.declare(node, parsed, header, item);
             }
         }
         unit
     }
 
-    fn declare(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool, within: Within) {
+    fn declare(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool, item: &Item) {
+        let within = Within::item(parsed, item);
+        let space = &item.space;
         match node.kind() {
             Kind::StructSpecifier
             | Kind::ClassSpecifier
             | Kind::UnionSpecifier
             | Kind::EnumSpecifier => {
                 let found = Lowering::for_unit(self, parsed, header)
-                    .inside(within)
+                    .inside(within, space)
                     .declared_type(node);
-                self.take(found);
+                self.take(found, space);
             }
             Kind::TypeDefinition | Kind::AliasDeclaration => {
                 let found = Lowering::for_unit(self, parsed, header)
-                    .inside(within)
+                    .inside(within, space)
                     .typedefs_at_file_scope(node);
-                self.take(found);
+                self.take(found, space);
             }
             Kind::Declaration => {
                 let found = Lowering::for_unit(self, parsed, header)
-                    .inside(within)
+                    .inside(within, space)
                     .file_variables(node);
-                self.take(found);
+                self.take(found, space);
             }
             Kind::TemplateDeclaration => {
                 let inner = node.named_children().find(|child| {
@@ -113,7 +119,7 @@ impl Unit {
                             return;
                         };
                         if ty.field(Field::Body).is_none() {
-                            self.declare_variable_template(node, inner, parsed, header, within);
+                            self.declare_variable_template(node, inner, parsed, header, item);
                             return;
                         }
                         ty.field(Field::Name)
@@ -126,12 +132,15 @@ impl Unit {
                     _ => name,
                 };
                 let name = parsed.text[name.byte_range()].to_owned();
-                let definition = Definition::new(parsed, node.byte_range(), header, within);
+                let definition = Definition::new(parsed, node.byte_range(), header, within, space);
                 let all = match inner.kind() {
                     Kind::ConceptDefinition => &mut self.concepts,
                     _ => &mut self.templates,
                 };
                 all.entry(name).or_default().push(definition);
+            }
+            Kind::UsingDeclaration | Kind::NamespaceAliasDefinition => {
+                self.used.extend(used(&parsed.text[node.byte_range()]));
             }
             _ => {}
         }
@@ -143,17 +152,20 @@ impl Unit {
         inner: Node,
         parsed: &Arc<Expanded>,
         header: bool,
-        within: Within,
+        item: &Item,
     ) {
+        let within = Within::item(parsed, item);
         let mut at = inner.field(Field::Declarator);
         while let Some(declarator) = at {
             match declarator.kind() {
                 Kind::FunctionDeclarator => return,
                 Kind::Identifier => {
                     let name = parsed.text[declarator.byte_range()].to_owned();
-                    let definition = Definition::new(parsed, node.byte_range(), header, within);
+                    let range = node.byte_range();
+                    let definition = Definition::new(parsed, range, header, within, &item.space);
                     // The primary template comes first.
-                    self.variable_templates.entry(name).or_insert(definition);
+                    let all = self.variable_templates.entry(name).or_default();
+                    all.push(definition);
                     return;
                 }
                 _ => at = declarator.field(Field::Declarator),
@@ -161,10 +173,44 @@ impl Unit {
         }
     }
 
-    fn take(&mut self, found: Found) {
-        self.types.extend(found.types);
-        self.constants.extend(found.constants);
-        self.globals.extend(found.globals);
+    fn take(&mut self, found: Found, space: &Space) {
+        declare_all(&mut self.types, found.types, space);
+        declare_all(&mut self.constants, found.constants, space);
+        declare_all(&mut self.globals, found.globals, space);
         self.assumed.extend(found.assumed);
     }
+}
+
+/// A later declaration in the same namespaces takes the place of the earlier one.
+fn declare_all<T>(table: &mut Table<T>, found: Vec<(String, T)>, space: &Space) {
+    for (name, declared) in found {
+        let all = table.entry(name).or_default();
+        match all.iter_mut().find(|(of, _)| of == space) {
+            Some((_, earlier)) => *earlier = declared,
+            None => all.push((Arc::clone(space), declared)),
+        }
+    }
+}
+
+/// What a `using` declaration or directive, or a namespace's other name, leads to.
+fn used(text: &str) -> Option<Used> {
+    let text = text.trim().trim_end_matches(';');
+    let plain = |path: &str| -> String { path.split_whitespace().collect() };
+    let plain = |path: &str| plain(path).trim_start_matches("::").to_owned();
+    if let Some(rest) = text.strip_prefix("namespace") {
+        let (alias, path) = rest.split_once('=')?;
+        return Some(Used::Alias {
+            alias: plain(alias),
+            path: plain(path),
+        });
+    }
+    let rest = text.strip_prefix("using")?.trim_start();
+    if let Some(path) = rest.strip_prefix("namespace") {
+        return Some(Used::Namespace(plain(path)));
+    }
+    let (path, last) = rest.rsplit_once("::")?;
+    Some(Used::Name {
+        path: plain(path),
+        last: plain(last),
+    })
 }

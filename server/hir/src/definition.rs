@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHasher;
 use warplens_syntax::{Expanded, Kind, Node};
 
+use crate::namespaces::Space;
 use crate::outline::Item;
 
 /// Where something is defined.
@@ -23,6 +24,8 @@ pub struct Definition {
     pub header: bool,
     /// The item that contains it.
     pub within: Within,
+    /// The namespaces around it.
+    pub space: Space,
 }
 
 /// The item of a file that contains a definition, or is it. While the file is edited elsewhere the item keeps its hash, and the
@@ -56,6 +59,7 @@ impl Definition {
         range: Range<usize>,
         header: bool,
         within: Within,
+        space: &Space,
     ) -> Definition {
         let hash = text_hash(&text.text[range.clone()]);
         Definition {
@@ -64,6 +68,7 @@ impl Definition {
             hash,
             header,
             within,
+            space: Arc::clone(space),
         }
     }
 

@@ -2,10 +2,13 @@
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
 use warplens_syntax::{Expanded, Field, Kind, Node};
+
+use crate::namespaces::{Space, joined, namespace_name};
 
 /// Something at the top level (namespaces, `extern "C"` and templates looked through).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub struct Item {
     pub line: u32,
     /// 0-based byte column of the first byte in the source.
     pub column: u32,
+    /// The namespaces around it.
+    pub space: Space,
     /// How the parser reads it where it finds it broken, which depends on what was parsed before; 0 where it is sound.
     pub reading: u64,
 }
@@ -31,14 +36,15 @@ pub enum ItemKind {
     Kernel(String),
     /// Any other function with a body, by name; members defined outside their class are `Class::name`.
     Function(String),
-    /// A type, a constant, a declaration.
+    /// A type, a constant, a declaration, a `using`.
     Declaration,
 }
 
 /// The items of a text in order.
 pub fn outline(parsed: &Expanded) -> Vec<Item> {
     let mut items = Vec::new();
-    walk(parsed.tree.root_node(), None, parsed, &mut items, 0);
+    let space = Space::from("");
+    walk(parsed.tree.root_node(), None, &space, parsed, &mut items, 0);
     items
 }
 
@@ -46,7 +52,14 @@ pub fn outline(parsed: &Expanded) -> Vec<Item> {
 const DEEPEST: u32 = 64;
 
 /// `header` is the template declaration around the node.
-fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>, depth: u32) {
+fn walk(
+    node: Node,
+    header: Option<Node>,
+    space: &Space,
+    parsed: &Expanded,
+    out: &mut Vec<Item>,
+    depth: u32,
+) {
     if depth > DEEPEST {
         return;
     }
@@ -63,16 +76,21 @@ fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>
                 } else {
                     ItemKind::Function(name)
                 };
-                out.push(item(kind, from, start, parsed));
+                out.push(item(kind, from, start, space, parsed));
             }
             Kind::TemplateDeclaration => {
-                walk(child, Some(header.unwrap_or(child)), parsed, out, depth + 1);
+                let header = Some(header.unwrap_or(child));
+                walk(child, header, space, parsed, out, depth + 1);
             }
-            Kind::NamespaceDefinition
-            | Kind::DeclarationList
-            | Kind::LinkageSpecification
-            | Kind::Error => {
-                walk(child, None, parsed, out, depth + 1);
+            Kind::NamespaceDefinition => {
+                let inner = match namespace_name(child, &parsed.text) {
+                    Some(name) => joined(space, &name),
+                    None => Arc::clone(space),
+                };
+                walk(child, None, &inner, parsed, out, depth + 1);
+            }
+            Kind::DeclarationList | Kind::LinkageSpecification | Kind::Error => {
+                walk(child, None, space, parsed, out, depth + 1);
             }
             Kind::StructSpecifier
             | Kind::ClassSpecifier
@@ -83,17 +101,19 @@ fn walk(node: Node, header: Option<Node>, parsed: &Expanded, out: &mut Vec<Item>
             | Kind::ConceptDefinition
             | Kind::Declaration
             | Kind::ExpressionStatement
-            | Kind::TemplateInstantiation => {
+            | Kind::TemplateInstantiation
+            | Kind::UsingDeclaration
+            | Kind::NamespaceAliasDefinition => {
                 let from = header.unwrap_or(child);
                 let start = first_byte(from, parsed);
-                out.push(item(ItemKind::Declaration, from, start, parsed));
+                out.push(item(ItemKind::Declaration, from, start, space, parsed));
             }
             _ => {}
         }
     }
 }
 
-fn item(kind: ItemKind, node: Node, start: usize, parsed: &Expanded) -> Item {
+fn item(kind: ItemKind, node: Node, start: usize, space: &Space, parsed: &Expanded) -> Item {
     let range = start..node.end_byte();
     let place = parsed.place(range.clone());
     let mut reading = FxHasher::default();
@@ -107,6 +127,7 @@ fn item(kind: ItemKind, node: Node, start: usize, parsed: &Expanded) -> Item {
         source: place.range,
         line: place.line,
         column: place.column,
+        space: Arc::clone(space),
         reading: reading.finish(),
     }
 }

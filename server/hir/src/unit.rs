@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use warplens_syntax::Language;
 
 use crate::definition::Definition;
+use crate::namespaces::{Name, Space, Used};
 use crate::types::class_of;
 use warplens_ir::Real;
 use warplens_ir::{AddressSpace, Assumption, Type};
@@ -19,19 +20,23 @@ pub enum Constant {
     Data(Option<Real>, Type),
 }
 
+/// What is declared by name, in whatever namespaces, the latest last.
+pub(crate) type Table<T> = FxHashMap<String, Vec<(Space, T)>>;
+
 /// What one text declares, and behind it what was declared before.
 #[derive(Debug, Clone)]
 pub struct Unit {
     /// The language.
     pub language: Language,
     pub(crate) earlier: Option<Arc<Unit>>,
-    pub(crate) types: FxHashMap<String, Type>,
-    pub(crate) constants: FxHashMap<String, Constant>,
-    pub(crate) globals: FxHashMap<String, (Type, AddressSpace)>,
+    pub(crate) types: Table<Type>,
+    pub(crate) constants: Table<Constant>,
+    pub(crate) globals: Table<(Type, AddressSpace)>,
     pub(crate) functions: FxHashMap<String, Vec<Definition>>,
     pub(crate) templates: FxHashMap<String, Vec<Definition>>,
-    pub(crate) variable_templates: FxHashMap<String, Definition>,
+    pub(crate) variable_templates: FxHashMap<String, Vec<Definition>>,
     pub(crate) concepts: FxHashMap<String, Vec<Definition>>,
+    pub(crate) used: Vec<Used>,
     pub(crate) assumed: Vec<Assumption>,
     /// Number of texts up to here.
     pub(crate) depth: u32,
@@ -50,6 +55,7 @@ impl Unit {
             templates: FxHashMap::default(),
             variable_templates: FxHashMap::default(),
             concepts: FxHashMap::default(),
+            used: Vec::new(),
             assumed: Vec::new(),
             depth: 0,
         }
@@ -64,6 +70,7 @@ impl Unit {
             && self.templates.is_empty()
             && self.variable_templates.is_empty()
             && self.concepts.is_empty()
+            && self.used.is_empty()
     }
 
     fn layers(&self) -> impl Iterator<Item = &Unit> {
@@ -75,16 +82,87 @@ impl Unit {
         self.layers().flat_map(|unit| &unit.assumed)
     }
 
-    pub(crate) fn ty(&self, name: &str) -> Option<&Type> {
-        self.layers().find_map(|unit| unit.types.get(name))
+    pub(crate) fn ty(&self, name: Name) -> Option<&Type> {
+        self.meant(|unit| &unit.types, name).map(|(_, ty)| ty)
     }
 
-    pub fn constant(&self, name: &str) -> Option<&Constant> {
-        self.layers().find_map(|unit| unit.constants.get(name))
+    pub(crate) fn constant(&self, name: Name) -> Option<&Constant> {
+        self.meant(|unit| &unit.constants, name)
+            .map(|(_, constant)| constant)
     }
 
-    pub(crate) fn global(&self, name: &str) -> Option<&(Type, AddressSpace)> {
-        self.layers().find_map(|unit| unit.globals.get(name))
+    /// The constant of that name, in whatever namespace.
+    pub fn any_constant(&self, name: &str) -> Option<&Constant> {
+        self.constant(Name::new(name, ""))
+    }
+
+    /// A device variable, and the namespaces around it.
+    pub(crate) fn global(&self, name: Name) -> Option<&(Space, (Type, AddressSpace))> {
+        self.meant(|unit| &unit.globals, name)
+    }
+
+    /// The nearest declaration of a name, of several as near the latest; where none is near, the latest of all.
+    fn meant<'u, T>(
+        &'u self,
+        table: impl Fn(&'u Unit) -> &'u Table<T>,
+        name: Name,
+    ) -> Option<&'u (Space, T)> {
+        let mut best: Option<(usize, &(Space, T))> = None;
+        for unit in self.layers() {
+            for declared in table(unit).get(name.last).into_iter().flatten().rev() {
+                let nearness = self.nearness(name, &declared.0);
+                if best.is_none_or(|(of, _)| nearness > of) {
+                    best = Some((nearness, declared));
+                }
+                if nearness == name.nearest() {
+                    return Some(declared);
+                }
+            }
+        }
+        best.map(|(_, declared)| declared)
+    }
+
+    /// How near a declaration in these namespaces is to a name; 0 where nothing leads to it.
+    pub(crate) fn nearness(&self, name: Name, space: &str) -> usize {
+        match name.nearness(space) {
+            0 => {
+                let mut used = self.layers().flat_map(|unit| &unit.used);
+                usize::from(used.any(|used| used.leads(name, space)))
+            }
+            nearness => nearness,
+        }
+    }
+
+    /// Of these those in the namespaces that are nearest, the first's where nothing is near.
+    fn of_nearest(&self, name: Name, mut found: Vec<Definition>) -> Vec<Definition> {
+        if let Some(space) = self.nearest_space(name, found.iter()).cloned() {
+            found.retain(|definition| definition.space == space);
+        }
+        found
+    }
+
+    fn nearest_space<'d>(
+        &self,
+        name: Name,
+        found: impl Iterator<Item = &'d Definition>,
+    ) -> Option<&'d Space> {
+        let mut best: Option<(Option<usize>, &Space)> = None;
+        for definition in found {
+            let space = &definition.space;
+            let Some((of, nearest)) = &mut best else {
+                best = Some((None, space));
+                continue;
+            };
+            if space == *nearest {
+                continue;
+            }
+            let so_far = *of.get_or_insert_with(|| self.nearness(name, nearest));
+            let nearness = self.nearness(name, space);
+            if nearness > so_far {
+                best = Some((Some(nearness), space));
+            }
+        }
+        best.map(|(_, space)| space)
     }
 
     /// Every function of that name, the latest first.
@@ -117,6 +195,7 @@ impl Unit {
             let mut all: Vec<(usize, &str, &Type)> = unit
                 .types
                 .iter()
+                .flat_map(|(name, all)| all.iter().map(move |(_, ty)| (name, ty)))
                 .filter_map(|(name, ty)| match ty {
                     Type::Struct(structure) => {
                         let class = class_of(structure)?;
@@ -130,15 +209,40 @@ impl Unit {
         })
     }
 
-    /// Every class template of that name with its specialisations, the latest first.
-    pub(crate) fn templates(&self, name: &str) -> Vec<Definition> {
+    /// The class template that a name means with its specialisations, the latest first.
+    pub(crate) fn templates(&self, name: Name) -> Vec<Definition> {
         let mut found: Vec<Definition> = Vec::new();
         for unit in self.layers() {
-            if let Some(some) = unit.templates.get(name) {
+            if let Some(some) = unit.templates.get(name.last) {
                 found.extend(some.iter().rev().cloned());
             }
         }
-        found
+        self.of_nearest(name, found)
+    }
+
+    /// The namespaces around the class template that a name means.
+    pub(crate) fn template_space(&self, name: Name) -> Option<Space> {
+        let all = self
+            .layers()
+            .filter_map(|unit| unit.templates.get(name.last))
+            .flat_map(|some| some.iter().rev());
+        self.nearest_space(name, all).cloned()
+    }
+
+    /// A function that a name means.
+    pub(crate) fn function_meant(&self, name: Name) -> Option<Definition> {
+        let found = self.of_nearest(name, self.functions(name.last));
+        found.into_iter().next()
+    }
+
+    /// True where a class template has that name, in whatever namespace.
+    pub(crate) fn has_template(&self, name: &str) -> bool {
+        self.layers().any(|unit| unit.templates.contains_key(name))
+    }
+
+    /// True where a function has that name, in whatever namespace.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        self.layers().any(|unit| unit.functions.contains_key(name))
     }
 
     /// The class templates of every text in the order of each text, the file's own first.
@@ -157,12 +261,13 @@ impl Unit {
     /// The types of all device variables.
     pub(crate) fn global_types(&self) -> impl Iterator<Item = &Type> {
         self.layers()
-            .flat_map(|unit| unit.globals.values().map(|(ty, _)| ty))
+            .flat_map(|unit| unit.globals.values().flatten().map(|(_, (ty, _))| ty))
     }
 
     /// All types that are declared by name.
     pub(crate) fn types(&self) -> impl Iterator<Item = &Type> {
-        self.layers().flat_map(|unit| unit.types.values())
+        let tables = self.layers().flat_map(|unit| unit.types.values());
+        tables.flatten().map(|(_, ty)| ty)
     }
 
     /// The class templates that name a class before their members: those that may derive from it.
@@ -185,16 +290,21 @@ impl Unit {
         found
     }
 
-    /// The concepts of that name, in whatever namespaces.
-    pub(crate) fn concepts(&self, name: &str) -> Vec<Definition> {
-        let found = self.layers().filter_map(|unit| unit.concepts.get(name));
-        found.flatten().cloned().collect()
+    /// The concepts that a name may mean.
+    pub(crate) fn concepts(&self, name: Name) -> Vec<Definition> {
+        let found = self
+            .layers()
+            .filter_map(|unit| unit.concepts.get(name.last));
+        self.of_nearest(name, found.flatten().cloned().collect())
     }
 
-    pub(crate) fn variable_template(&self, name: &str) -> Option<Definition> {
-        self.layers()
-            .find_map(|unit| unit.variable_templates.get(name))
-            .cloned()
+    /// The primary variable template that a name means.
+    pub(crate) fn variable_template(&self, name: Name) -> Option<Definition> {
+        let found = self
+            .layers()
+            .filter_map(|unit| unit.variable_templates.get(name.last));
+        let found = self.of_nearest(name, found.flatten().cloned().collect());
+        found.into_iter().next()
     }
 }
 

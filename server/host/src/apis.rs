@@ -7,6 +7,7 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
 use super::arguments::Argument;
 use super::events::HostEventKind;
+use super::index::Function;
 use super::members::members;
 use super::nodes::name_of_function;
 use super::nodes::{parts, text};
@@ -14,7 +15,7 @@ use super::opt_in::{allows_large_clusters, asks_for_shared};
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
 use super::{Blocks, LaunchSite, Member, Met};
-use warplens_hir::Source;
+use warplens_hir::{Source, Space, namespaces_around, nearest};
 use warplens_ir::Bound;
 use warplens_ir::Type;
 
@@ -96,6 +97,23 @@ impl Host<'_> {
         self.met(&kernels, &config_known, place, source);
     }
 
+    /// The namespaces around the kernel that a launch names, where the text has kernels of that name in several.
+    fn namespaces_of(&self, name: &str, node: Node, source: Source) -> Option<Space> {
+        let named = self.index.by_name.get(name)?.iter();
+        let functions = named.map(|at| &self.index.functions[*at]);
+        let kernels: Vec<&Function> = functions.filter(|function| function.kernel).collect();
+        if kernels.len() < 2 {
+            return None;
+        }
+        let spaces: Vec<&str> = kernels.iter().map(|kernel| kernel.space).collect();
+        if spaces.iter().all(|space| *space == spaces[0]) {
+            return None;
+        }
+        let around = namespaces_around(node, &source.parsed.text);
+        let written = text(node, source).split('<').next()?;
+        nearest(written, &around, &spaces).map(Space::from)
+    }
+
     /// The kernels that an expression names where a kernel is wanted.
     fn launched(&mut self, function: Node, source: Source) -> Vec<KernelName> {
         let mut node = function;
@@ -138,6 +156,7 @@ impl Host<'_> {
                     .bound_kernel(&name)
                     .map(|name| KernelName {
                         name,
+                        space: None,
                         template_args: Vec::new(),
                     })
                     .into_iter()
@@ -153,6 +172,7 @@ impl Host<'_> {
             None => Vec::new(),
         };
         vec![KernelName {
+            space: self.namespaces_of(&name, node, source),
             name,
             template_args,
         }]
@@ -263,6 +283,7 @@ impl Host<'_> {
             self.sites.push(Met {
                 site: LaunchSite {
                     kernel: kernel.name.clone(),
+                    space: kernel.space.clone(),
                     range: range.clone(),
                     inside: inside.clone(),
                     through: through.clone(),
@@ -647,6 +668,7 @@ impl Host<'_> {
             .flatten()
             .map(|name| KernelName {
                 name: demangled(name).to_owned(),
+                space: None,
                 template_args: Vec::new(),
             })
             .collect()
@@ -719,6 +741,7 @@ impl Host<'_> {
         };
         let kernel = KernelName {
             name: name.to_string(),
+            space: None,
             template_args: Vec::new(),
         };
         self.met(&[kernel], &config, place, source);

@@ -12,9 +12,9 @@ use super::index::plain;
 use super::nodes::{full_name, name_of_function, parameter_list, parts, template_of, text};
 use super::state::{Frame, Host};
 use super::value::{Lambda, Place, Scope, Value, library};
-use warplens_hir::Source;
 use warplens_hir::function_declarator;
 use warplens_hir::node_ending;
+use warplens_hir::{Source, namespaces_around, nearest};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
 
@@ -32,7 +32,7 @@ impl Host<'_> {
         let (node, class) = (function.node, function.class.clone());
         let name = full_name(class.as_deref(), &function.name);
         self.entered.insert(node.start_byte());
-        let source = self.source_of(function.text);
+        let source = self.source_in(function);
         let mut frame = self.frame(name, class.clone(), node.start_byte(), source);
         frame.mark = 0;
         self.frames.push(frame);
@@ -452,16 +452,13 @@ impl Host<'_> {
                     .collect()
             })
             .unwrap_or_default();
+        let own = self.in_namespace(own, node, source);
         if !own.is_empty() {
             let at = self.best(
                 &own.iter()
                     .map(|&at| {
                         let function = &self.index.functions[at];
-                        (
-                            function.node,
-                            function.template,
-                            self.source_of(function.text),
-                        )
+                        (function.node, function.template, self.source_in(function))
                     })
                     .collect::<Vec<_>>(),
                 arguments,
@@ -469,7 +466,7 @@ impl Host<'_> {
             )?;
             let function = &self.index.functions[own[at]];
             let (definition, template) = (function.node, function.template);
-            let callee = self.source_of(function.text);
+            let callee = self.source_in(function);
             let callee_class = function.class.clone();
             let this = callee_class
                 .as_ref()
@@ -591,6 +588,27 @@ impl Host<'_> {
             }
             value
         })
+    }
+
+    /// Those of these functions that the call can mean by its namespaces.
+    fn in_namespace(&self, mut own: Vec<usize>, call: Node, source: Source) -> Vec<usize> {
+        let functions = &self.index.functions;
+        if own.len() < 2 || own.iter().any(|&at| functions[at].class.is_some()) {
+            return own;
+        }
+        let spaces: Vec<&str> = own.iter().map(|&at| functions[at].space).collect();
+        if spaces.iter().all(|space| *space == spaces[0]) {
+            return own;
+        }
+        let around = namespaces_around(call, &source.parsed.text);
+        let function = call.field(Field::Function);
+        let written = function.map_or("", |function| text(function, source));
+        let written = written.split('<').next().unwrap_or_default();
+        if let Some(nearest) = nearest(written, &around, &spaces) {
+            let mut each = spaces.iter();
+            own.retain(|_| each.next() == Some(&nearest));
+        }
+        own
     }
 
     /// Walks the body of the function on top and leaves it.

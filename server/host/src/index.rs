@@ -34,6 +34,8 @@ const DEEPEST: u32 = 40;
 pub(super) struct Function<'p> {
     /// Plain name.
     pub(super) name: String,
+    /// The namespaces around it.
+    pub(super) space: &'p str,
     /// The class it is a member of.
     pub(super) class: Option<String>,
     /// The text that it is in.
@@ -48,6 +50,44 @@ pub(super) struct Function<'p> {
     pub(super) leads_to_launch: bool,
     /// Another such function calls it, by name.
     pub(super) called: bool,
+}
+
+/// Where the index walks.
+struct Around<'p, 'k> {
+    parsed: &'p Arc<Expanded>,
+    /// The items of the text, by their last bytes.
+    items: &'k FxHashMap<usize, &'p Item>,
+    /// The namespaces around the class.
+    space: &'p str,
+    depth: u32,
+}
+
+impl<'p, 'k> Around<'p, 'k> {
+    fn deeper(&self) -> Around<'p, 'k> {
+        Around {
+            depth: self.depth + 1,
+            ..*self
+        }
+    }
+
+    /// In the class or the function that ends there.
+    fn inside(&self, node: Node) -> Around<'p, 'k> {
+        Around {
+            space: self.at(node),
+            ..self.deeper()
+        }
+    }
+
+    /// The namespaces around what ends where this does.
+    fn at(&self, node: Node) -> &'p str {
+        let item = self.items.get(&node.end_byte());
+        item.map_or(self.space, |item| &item.space)
+    }
+
+    fn is_kernel(&self, end: usize) -> bool {
+        let item = self.items.get(&end);
+        item.is_some_and(|item| matches!(item.kind, ItemKind::Kernel(_)))
+    }
 }
 
 /// A class with a body.
@@ -81,17 +121,23 @@ pub(super) struct Index<'p> {
 
 impl<'p> Index<'p> {
     /// What texts define, each with its items. `words`: one of them is in every function that is looked for.
-    pub(super) fn new(texts: &[(&'p Arc<Expanded>, &[Item])], words: &[&str]) -> Index<'p> {
+    pub(super) fn new(texts: &[(&'p Arc<Expanded>, &'p [Item])], words: &[&str]) -> Index<'p> {
         let mut index = Index::default();
         for (text, items) in texts {
-            let mut ends: FxHashMap<usize, &str> = FxHashMap::default();
+            let mut ends: FxHashMap<usize, &Item> = FxHashMap::default();
             for item in *items {
+                ends.insert(item.range.end, item);
                 if let ItemKind::Kernel(name) = &item.kind {
-                    ends.insert(item.range.end, name);
                     index.kernels.insert(name.clone());
                 }
             }
-            index.walk(text.tree.root_node(), None, None, text, &ends, 0);
+            let around = Around {
+                parsed: text,
+                items: &ends,
+                space: "",
+                depth: 0,
+            };
+            index.walk(text.tree.root_node(), None, None, &around);
         }
         for function in &mut index.functions {
             let text = &function.text.text[function.node.byte_range()];
@@ -113,38 +159,37 @@ impl<'p> Index<'p> {
         node: Node<'p>,
         template: Option<Node<'p>>,
         class: Option<&str>,
-        parsed: &'p Arc<Expanded>,
-        kernels: &FxHashMap<usize, &str>,
-        depth: u32,
+        around: &Around<'p, '_>,
     ) {
-        if depth > DEEPEST {
+        if around.depth > DEEPEST {
             return;
         }
+        let parsed = around.parsed;
         let text = |node: Node| &parsed.text[node.byte_range()];
         for child in node.named_children() {
             match child.kind() {
                 Kind::FunctionDefinition => {
-                    self.function(child, template, class, parsed, kernels);
+                    self.function(child, template, class, around);
                 }
                 Kind::TemplateDeclaration => {
-                    self.walk(child, Some(child), class, parsed, kernels, depth + 1);
+                    self.walk(child, Some(child), class, &around.deeper());
                 }
                 Kind::NamespaceDefinition
                 | Kind::DeclarationList
                 | Kind::LinkageSpecification
                 | Kind::Error
                 | Kind::FieldDeclarationList => {
-                    self.walk(child, None, class, parsed, kernels, depth + 1);
+                    self.walk(child, None, class, &around.deeper());
                 }
                 Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier => {
-                    self.class(child, parsed, kernels, depth);
+                    self.class(child, around);
                 }
                 Kind::TypeDefinition | Kind::Declaration | Kind::FieldDeclaration => {
                     let ty = child.field(Field::Type);
                     if let Some(ty) = ty
                         && ty.field(Field::Body).is_some()
                     {
-                        self.class(ty, parsed, kernels, depth);
+                        self.class(ty, around);
                     }
                     if child.kind() == Kind::TypeDefinition {
                         // The usual C spelling names it behind the braces.
@@ -185,13 +230,8 @@ impl<'p> Index<'p> {
         }
     }
 
-    fn class(
-        &mut self,
-        node: Node<'p>,
-        parsed: &'p Arc<Expanded>,
-        kernels: &FxHashMap<usize, &str>,
-        depth: u32,
-    ) {
+    fn class(&mut self, node: Node<'p>, around: &Around<'p, '_>) {
+        let parsed = around.parsed;
         let Some(body) = node.field(Field::Body) else {
             return;
         };
@@ -208,7 +248,7 @@ impl<'p> Index<'p> {
                 bases,
             });
         }
-        self.walk(body, None, Some(&name), parsed, kernels, depth + 1);
+        self.walk(body, None, Some(&name), &around.inside(node));
     }
 
     fn function(
@@ -216,9 +256,9 @@ impl<'p> Index<'p> {
         node: Node<'p>,
         template: Option<Node<'p>>,
         class: Option<&str>,
-        parsed: &'p Arc<Expanded>,
-        kernels: &FxHashMap<usize, &str>,
+        around: &Around<'p, '_>,
     ) {
+        let parsed = around.parsed;
         let Some(declarator) = function_declarator(node) else {
             return;
         };
@@ -234,11 +274,12 @@ impl<'p> Index<'p> {
             .filter(|scope| !scope.is_empty());
         self.functions.push(Function {
             name: last,
+            space: around.at(node),
             class: class.or(scope).map(str::to_owned),
             text: parsed,
             node,
             template,
-            kernel: kernels.contains_key(&node.end_byte()),
+            kernel: around.is_kernel(node.end_byte()),
             launches: false,
             leads_to_launch: false,
             called: false,

@@ -64,7 +64,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Expanded;
 
-use warplens_hir::{Item, Unit};
+use warplens_hir::{Item, Space, Unit};
 use warplens_ir::Bound;
 use warplens_ir::Type;
 
@@ -73,6 +73,8 @@ use warplens_ir::Type;
 pub struct LaunchSite {
     /// The kernel's plain name.
     pub kernel: String,
+    /// The namespaces around the kernel, where the program has kernels of that name in several.
+    pub space: Option<Space>,
     /// Bytes of the launch in the source of the file, from the kernel's name to `>>>`, or the call of the
     /// function that launches. For a launch in a header: the call in this file that leads there.
     pub range: Range<usize>,
@@ -176,6 +178,7 @@ impl LaunchSite {
     pub fn unknown(kernel: &str) -> LaunchSite {
         LaunchSite {
             kernel: kernel.to_owned(),
+            space: None,
             range: 0..0,
             inside: String::new(),
             through: Vec::new(),
@@ -242,6 +245,7 @@ impl LaunchSite {
     /// True where the other one launches the same kernel with the same values, wherever it is.
     pub fn same_launch(&self, other: &LaunchSite) -> bool {
         self.kernel == other.kernel
+            && self.space == other.space
             && self.grid == other.grid
             && self.follows == other.follows
             && self.block == other.block
@@ -368,6 +372,7 @@ fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
             .all(|(at, less)| value(more.get(at).and_then(Option::as_ref), less.as_ref()))
     }
     more.kernel == less.kernel
+        && more.space == less.space
         && value(more.block.as_ref(), less.block.as_ref())
         && value(more.grid.as_ref(), less.grid.as_ref())
         && (more.grid.is_some() || value(more.follows.as_ref(), less.follows.as_ref()))

@@ -170,7 +170,7 @@ impl<'p> Host<'p> {
             .map(|&at| &self.index.functions[at])
             .filter(|function| function.class.as_deref() == Some(class) && !function.kernel)
             .map(|function| {
-                let own = self.source_of(function.text);
+                let own = self.source_in(function);
                 (function.node, function.template, own)
             })
             .collect();
@@ -355,7 +355,7 @@ impl<'p> Host<'p> {
             .map(|&at| &self.index.functions[at])
             .filter(|function| function.class.as_deref() == Some(class))
             .map(|function| {
-                let own = self.source_of(function.text);
+                let own = self.source_in(function);
                 (function.node, function.template, own)
             })
             .collect();
@@ -418,7 +418,7 @@ impl<'p> Host<'p> {
             .flatten()
             .map(|&at| &self.index.functions[at])
             .filter(|function| function.class.as_deref() == Some(class))
-            .map(|function| (function.node, self.source_of(function.text)))
+            .map(|function| (function.node, self.source_in(function)))
             .collect();
         let mut joined: Option<Value> = None;
         if constructors.is_empty() {

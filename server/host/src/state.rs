@@ -8,6 +8,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 use super::changes::is_changed;
 use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
+use super::index::Function;
 use super::index::Index;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
@@ -222,7 +223,7 @@ pub(super) struct Host<'p> {
 impl<'p> Host<'p> {
     pub(super) fn new(
         parsed: &'p Arc<Expanded>,
-        items: &[warplens_hir::Item],
+        items: &'p [warplens_hir::Item],
         unit: &'p Unit,
         words: &[&str],
     ) -> Host<'p> {
@@ -339,6 +340,11 @@ impl<'p> Host<'p> {
     /// How a text is read: what is in another than the file's own is a header's.
     pub(super) fn source_of<'t>(&self, text: &'t Arc<Expanded>) -> Source<'t> {
         Source::new(text, !Arc::ptr_eq(text, self.parsed))
+    }
+
+    /// The text that a function is in, where the function is.
+    pub(super) fn source_in(&self, function: &Function<'p>) -> Source<'p> {
+        self.source_of(function.text).within(function.space)
     }
 
     /// From now on that many nodes may be read.
@@ -707,7 +713,7 @@ impl<'p> Host<'p> {
 
     /// A constant of the file or of a header.
     pub(super) fn unit_constant(&self, name: &str) -> Option<Value> {
-        match self.unit.constant(name)? {
+        match self.unit.any_constant(name)? {
             Constant::Int(value, ty) => Some(Value::of(*value, ty)),
             Constant::Data(..) => None,
         }

@@ -10,7 +10,7 @@ use warplens_syntax::{BinaryOperator as Op, Expanded};
 use super::data::DataRef;
 use super::linked::Linked;
 use super::random::Generator;
-use warplens_hir::Lowering;
+use warplens_hir::{Lowering, Space};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
 
@@ -112,6 +112,8 @@ pub(super) struct Record {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct KernelName {
     pub(super) name: String,
+    /// The namespaces around it, where kernels of that name are in several.
+    pub(super) space: Option<Space>,
     pub(super) template_args: Vec<Option<Bound>>,
 }
 
@@ -196,6 +198,7 @@ impl Value {
     pub(super) fn kernel(name: &str, template_args: Vec<Option<Bound>>) -> Value {
         Value::Kernels(Rc::new(vec![KernelName {
             name: name.to_owned(),
+            space: None,
             template_args,
         }]))
     }

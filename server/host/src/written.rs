@@ -52,7 +52,7 @@ impl Host<'_> {
             .peekable();
         let writes = all.peek().is_none()
             || all.any(|function| {
-                may_write(function.node, at, self.source_of(function.text)).unwrap_or(true)
+                may_write(function.node, at, self.source_in(function)).unwrap_or(true)
             });
         self.writes.insert(key, writes);
         writes

@@ -34,6 +34,8 @@ pub struct Field {
 pub struct Struct {
     /// Name; empty where it has none.
     pub name: String,
+    /// The namespaces around it, `a::b`.
+    pub space: Arc<str>,
     /// Fields in order.
     pub fields: Vec<Field>,
     /// `sizeof`.
@@ -50,7 +52,10 @@ pub struct Struct {
 
 impl PartialEq for Struct {
     fn eq(&self, other: &Struct) -> bool {
-        self.name == other.name && self.size == other.size && self.fields == other.fields
+        self.name == other.name
+            && self.space == other.space
+            && self.size == other.size
+            && self.fields == other.fields
     }
 }
 
@@ -58,7 +63,7 @@ impl Eq for Struct {}
 
 impl Hash for Struct {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.name, self.size, self.align, &self.fields).hash(state);
+        (&self.name, &self.space, self.size, self.align, &self.fields).hash(state);
     }
 }
 
@@ -150,6 +155,7 @@ impl Struct {
         }
         Struct {
             name: name.to_owned(),
+            space: Arc::from(""),
             fields: laid,
             size: size.max(1).next_multiple_of(align),
             align,

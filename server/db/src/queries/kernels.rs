@@ -48,6 +48,7 @@ impl Engine {
             &program.unit_key,
             &text,
             &item.reading,
+            &item.space,
             &source,
             &template_key,
             &program.build_key(),

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_hir::ItemKind;
+use warplens_hir::{ItemKind, Space};
 use warplens_host::{LaunchSite, launch_sites_through};
 use warplens_syntax::Language;
 
@@ -70,6 +70,8 @@ pub(crate) struct CallerLaunches {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Called {
     pub(crate) name: String,
+    /// The namespaces around it.
+    pub(crate) space: Space,
     pub(crate) language: Language,
     /// The fewest and the most arguments that it takes; `None` where that is not told.
     pub(crate) arguments: Option<(usize, usize)>,
@@ -79,6 +81,7 @@ impl Called {
     pub(crate) fn is_by(&self, site: &LaunchSite) -> bool {
         let given = site.arguments.len();
         site.kernel == self.name
+            && site.space.as_ref().is_none_or(|space| *space == self.space)
             && (given == 0
                 || self.language == Language::OpenCl
                 || self

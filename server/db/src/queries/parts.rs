@@ -229,6 +229,7 @@ fn called(program: &Program, item: &Item) -> Called {
     let name = kernel_name(item);
     Called {
         name: name.to_owned(),
+        space: item.space.clone(),
         language: program.text.language,
         arguments: arguments_of(&program.text.text[item.range.clone()], name),
     }

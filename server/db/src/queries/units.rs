@@ -75,7 +75,7 @@ impl Contents {
         let mut hasher = FxHasher::default();
         (key, language).hash(&mut hasher);
         for item in &declarations {
-            (spelled(item), item.reading).hash(&mut hasher);
+            (spelled(item), item.reading, &item.space).hash(&mut hasher);
         }
         let unit_key = hasher.finish();
         let unit = self

@@ -9,6 +9,7 @@ mod launch_order;
 mod launchers;
 mod members;
 mod modern;
+mod namespaces;
 mod opencl_two;
 mod reading;
 mod runs;

@@ -1,5 +1,6 @@
 //! Classes that are taken for a template parameter by the members that a kernel asks of it: `Traits::kThreads`.
 
+use crate::namespaces::Name;
 use warplens_syntax::{Field, Kind, Node, has_word, is_word_part};
 
 use super::assumptions::{ASSUMED_NUMBER, ASSUMED_TYPE, said};
@@ -82,7 +83,7 @@ impl Lowering<'_> {
         definition: &Definition,
         given: &[(String, String)],
     ) -> Option<Type> {
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         let template = definition.node(&[Kind::TemplateDeclaration])?;
         let (_, of) = templated(template)?;
         if of.kind() == Kind::TemplateType {
@@ -114,7 +115,7 @@ impl Lowering<'_> {
                 }
             });
         }
-        self.instance(name, &arguments)
+        self.instance(Name::new(name, &definition.space), &arguments)
     }
 
     fn given_argument(
@@ -160,7 +161,7 @@ impl Lowering<'_> {
                 None => self.assumed_argument(name),
             });
         }
-        match self.instance(&class.name, &arguments) {
+        match self.instance(Name::new(&class.name, &class.definition.space), &arguments) {
             Some(ty) => Bound::Type(ty),
             None => bound.clone(),
         }

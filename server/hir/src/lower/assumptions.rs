@@ -12,6 +12,7 @@ use super::forms::{Parameter, innermost};
 use super::integers::shows_integer;
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
+use crate::namespaces::Name;
 use crate::outline::function_declarator;
 use crate::types::class_of;
 use warplens_ir::AddressSpace;
@@ -153,7 +154,7 @@ impl Lowering<'_> {
         let plain = function
             .parent()
             .is_none_or(|parent| parent.kind() != Kind::TemplateDeclaration);
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         plain
             && function_declarator(function)
                 .and_then(|declarator| self.parameter_types(declarator, source))
@@ -258,8 +259,8 @@ impl Lowering<'_> {
     ) -> Option<(String, Bound)> {
         let mut first = None;
         // The latest comes first.
-        for candidate in self.unit.templates(name) {
-            let source = Source::new(&candidate.text, candidate.header);
+        for candidate in self.unit.templates(Name::new(name, "")) {
+            let source = Source::of(&candidate);
             let Some(list) = candidate
                 .node(&[Kind::TemplateDeclaration])
                 .and_then(super::forms::templated)

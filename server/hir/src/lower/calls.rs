@@ -6,9 +6,10 @@ use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::nodes::FieldExpression;
 use warplens_syntax::{Field, Kind, Node};
 
-use super::candidate::Candidate;
+use super::candidate::{Callee, Candidate};
 use super::construct::known_call;
 use super::{Lowering, Named, Source, parts, text_of};
+use crate::namespaces::Name;
 use crate::types::{callable_of, class_of};
 use warplens_ir::Bound;
 use warplens_ir::Reason;
@@ -24,6 +25,15 @@ struct Written {
     /// With its namespace or class.
     full: String,
     explicit: Vec<Bound>,
+}
+
+impl Written {
+    /// Its name with its qualifiers, where it is written.
+    fn qualified<'a>(&'a self, source: Source<'a>) -> Name<'a> {
+        let path = self.full.split('<').next().unwrap_or_default();
+        let path = path.trim_end_matches(self.name.as_str());
+        Name::new(&self.name, source.space).within(path.trim_end_matches("::"))
+    }
 }
 
 impl Lowering<'_> {
@@ -275,7 +285,7 @@ impl Lowering<'_> {
             written.name = own;
         }
         // `UNUSED(a, b)` of a header that was not read: what it is given is used nowhere.
-        if is_unused_marker(&written.name) && self.unit.functions(&written.name).is_empty() {
+        if is_unused_marker(&written.name) && !self.unit.has_function(&written.name) {
             return super::split::list(&Type::Void, Vec::new(), site);
         }
         // A variable: a lambda, a functor, a pointer to a function.
@@ -309,8 +319,8 @@ impl Lowering<'_> {
         if let Some(Bound::Template(function)) = &bound {
             let arguments = self.arguments(list, source);
             // `Op<T>()` where `Op` is bound to a class template.
-            if !self.unit.templates(function).is_empty()
-                && let Some(ty) = self.instance(&function.clone(), &written.explicit)
+            if self.unit.has_template(Callee::of(function).name)
+                && let Some(ty) = self.instance(Name::new(function, ""), &written.explicit)
             {
                 return self.constructed(&ty, arguments, site);
             }
@@ -324,7 +334,7 @@ impl Lowering<'_> {
             } else {
                 function.clone()
             };
-            return self.call_by_name(&function, &function, &written.explicit, arguments, site);
+            return self.call_by_name(Callee::of(&function), &written.explicit, arguments, site);
         }
         if let Some(Bound::Type(ty)) = bound {
             let arguments = self.arguments(list, source);
@@ -385,18 +395,18 @@ impl Lowering<'_> {
         }
         let is_type = match function.kind() {
             Kind::TemplateFunction | Kind::TemplateType => {
-                if self.unit.functions(&written.name).is_empty() {
-                    self.instance(&written.name, &written.explicit)
+                if !self.unit.has_function(&written.name) {
+                    self.instance(Name::new(&written.name, source.space), &written.explicit)
                         .or_else(|| super::library::template_type(&written.name, &written.explicit))
                 } else {
                     None
                 }
             }
             Kind::QualifiedIdentifier if !written.explicit.is_empty() => self
-                .instance(&written.name, &written.explicit)
+                .instance(written.qualified(source), &written.explicit)
                 .or_else(|| super::library::template_type(&written.name, &written.explicit)),
             _ if functions::known(&written.name, self.opencl()).is_some() => None,
-            _ => self.type_named(&written.full),
+            _ => self.type_named(&written.full, source.space),
         };
         if let Some(ty) = is_type {
             return self.constructed(&ty, arguments, site);
@@ -411,7 +421,12 @@ impl Lowering<'_> {
             .parent()
             .and_then(|call| call.parent())
             .is_some_and(|around| around.kind() != Kind::ExpressionStatement);
-        self.call_known(&name, &full, &explicit, arguments, site)
+        let callee = Callee {
+            name: &name,
+            full: &full,
+            space: source.space,
+        };
+        self.call_known(callee, &explicit, arguments, site)
             .or_else(|arguments| {
                 self.function_from_the_build(&name, &arguments, site)
                     .filter(|_| taken)
@@ -425,10 +440,37 @@ impl Lowering<'_> {
         let scope = full.trim_start_matches(':').split_once("::")?.0;
         let own = crate::glm::declared(name);
         let known = scope == "glm"
-            && (self.unit.ty(&own).is_some()
-                || !self.unit.templates(&own).is_empty()
-                || !self.unit.functions(&own).is_empty());
+            && (self.unit.ty(Name::new(&own, "")).is_some()
+                || self.unit.has_template(&own)
+                || self.unit.has_function(&own));
         known.then_some(own)
+    }
+
+    /// Those that the name as it is written can mean, the nearest first: `std::f` is in that namespace, `::f` at file
+    /// scope, `a::f` in the nearest namespace of that name.
+    fn in_scope(&self, callee: Callee, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+        // The types of `f<std::size_t>` have a namespace of their own.
+        let written = callee.full.split('<').next().unwrap_or_default();
+        let name = Name::new(written, callee.space);
+        if is_standard(name.path()) {
+            candidates.retain(|candidate| is_standard(&candidate.definition.space));
+        }
+        let first = candidates.first().map(|of| of.definition.space.clone());
+        let one = |of: &Candidate| Some(&of.definition.space) == first.as_ref();
+        let at_file_scope = written.trim_start().starts_with("::");
+        if candidates.iter().all(one) && !at_file_scope {
+            return candidates;
+        }
+        let mut ranked: Vec<(usize, Candidate)> = candidates
+            .into_iter()
+            .map(|of| (self.unit.nearness(name, &of.definition.space), of))
+            .collect();
+        ranked.sort_by_key(|(nearness, _)| std::cmp::Reverse(*nearness));
+        let nearest = ranked.first().map_or(0, |(nearness, _)| *nearness);
+        if at_file_scope || nearest > 0 && !name.path().is_empty() {
+            ranked.retain(|(nearness, _)| *nearness == nearest && nearest > 0);
+        }
+        ranked.into_iter().map(|(_, of)| of).collect()
     }
 
     fn unread_call(&mut self, arguments: Vec<Expr>, site: Site) -> Expr {
@@ -438,25 +480,24 @@ impl Lowering<'_> {
     /// A function at file scope, or one that is known.
     pub(super) fn call_by_name(
         &mut self,
-        name: &str,
-        full: &str,
+        callee: Callee,
         explicit: &[Bound],
         arguments: Vec<Expr>,
         site: Site,
     ) -> Expr {
-        self.call_known(name, full, explicit, arguments, site)
+        self.call_known(callee, explicit, arguments, site)
             .unwrap_or_else(|arguments| self.unread_call(arguments, site))
     }
 
     /// The same; the arguments back where the function is not known.
     fn call_known(
         &mut self,
-        name: &str,
-        full: &str,
+        callee: Callee,
         explicit: &[Bound],
         arguments: Vec<Expr>,
         site: Site,
     ) -> Result<Expr, Vec<Expr>> {
+        let Callee { name, full, space } = callee;
         let candidates: Vec<Candidate> = self
             .unit
             .functions(name)
@@ -478,9 +519,8 @@ impl Lowering<'_> {
         } else {
             friends
         };
-        let candidates = in_scope(full, candidates);
+        let mut candidates = self.in_scope(callee, candidates);
         // Beside a function of the toolkit one of the same name must be meant for these very types.
-        let mut candidates = candidates;
         if functions::known(name, self.opencl()).is_some() {
             // What a wrapper of that name calls in its body is the toolkit's, where the wrapper is a template or
             // of an atomic: a plain function for these very types calls itself.
@@ -501,10 +541,9 @@ impl Lowering<'_> {
         {
             return Ok(call);
         }
-        if let Some(ty) = name
-            .strip_prefix("make_")
-            .and_then(|vector| Type::named(vector, false).or_else(|| self.type_named(vector)))
-        {
+        if let Some(ty) = name.strip_prefix("make_").and_then(|vector| {
+            Type::named(vector, false).or_else(|| self.type_named(vector, space))
+        }) {
             return Ok(self.constructed(&ty, arguments, site));
         }
         if functions::is_barrier(name) {
@@ -540,7 +579,7 @@ impl Lowering<'_> {
         if let Some(found) = self.tuple_call(name, explicit, &arguments, site) {
             return Ok(found);
         }
-        if let Some(found) = self.library_call(name, full, explicit, &arguments, site) {
+        if let Some(found) = self.library_call(callee, explicit, &arguments, site) {
             return Ok(found);
         }
         match functions::known(name, self.opencl()) {
@@ -567,7 +606,7 @@ impl Lowering<'_> {
 
     /// OpenCL's work-item functions.
     fn work_item(&mut self, name: &str, list: Node, source: Source, site: Site) -> Option<Expr> {
-        if !name.starts_with("get_") || !self.unit.functions(name).is_empty() {
+        if !name.starts_with("get_") || self.unit.has_function(name) {
             return None;
         }
         let axis = parts(list)
@@ -659,33 +698,7 @@ fn is_unused_marker(name: &str) -> bool {
     name.split('_').any(|word| word == "UNUSED")
 }
 
-/// Those that the name as written can mean: `::f` is at file scope, `std::f` in that namespace.
-fn in_scope(full: &str, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    // The types of `f<std::size_t>` have a namespace of their own.
-    let full = full.split('<').next().unwrap_or(full);
-    let namespace = if full.trim_start().starts_with("::") {
-        None
-    } else if full.contains("std::") {
-        Some("std")
-    } else {
-        return candidates;
-    };
-    if namespace.is_none() && full.trim_start_matches([':', ' ']).contains("::") {
-        return candidates;
-    }
-    candidates.retain(|candidate| {
-        let definition = &candidate.definition;
-        let mut at = definition.node(&[Kind::FunctionDefinition, Kind::TemplateDeclaration]);
-        while let Some(node) = at {
-            if node.kind() == Kind::NamespaceDefinition
-                && let Some(name) = node.field(Field::Name)
-            {
-                let name = definition.text.text.get(name.byte_range()).unwrap_or("");
-                return namespace.is_some_and(|of| name.split("::").any(|part| part == of));
-            }
-            at = node.parent();
-        }
-        namespace.is_none()
-    });
-    candidates
+/// True for a namespace of the standard library.
+fn is_standard(space: &str) -> bool {
+    space.split("::").any(|part| part == "std")
 }

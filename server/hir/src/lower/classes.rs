@@ -114,6 +114,7 @@ impl Lowering<'_> {
             return None;
         }
         flatten(&mut structure);
+        structure.space = source.space.into();
         structure.class = Some(Origin::new(Arc::new(Class {
             name: plain.clone(),
             definition: Definition::new(
@@ -121,6 +122,7 @@ impl Lowering<'_> {
                 node.byte_range(),
                 source.header,
                 self.within(source),
+                &source.space.into(),
             ),
             bindings: bound.map_or_else(
                 || self.current().bindings.clone(),
@@ -320,6 +322,7 @@ impl Lowering<'_> {
                     member.byte_range(),
                     definition.header,
                     definition.within,
+                    &definition.space,
                 )
             })
             .collect();
@@ -558,6 +561,7 @@ impl Lowering<'_> {
                             member.byte_range(),
                             definition.header,
                             definition.within,
+                            &definition.space,
                         ),
                         bindings: class.bindings.clone(),
                     });
@@ -603,6 +607,7 @@ impl Lowering<'_> {
                             member.byte_range(),
                             definition.header,
                             definition.within,
+                            &definition.space,
                         ),
                         bindings: class.bindings.clone(),
                     });
@@ -640,7 +645,7 @@ impl Lowering<'_> {
         let definition = class.definition.clone();
         let node = definition.node(CLASSES)?;
         let body = node.field(Field::Body)?;
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         self.depth += 1;
         self.unevaluated += 1;
         let this = object_of(class);
@@ -691,6 +696,7 @@ fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
     warplens_ir::Expr {
         kind: warplens_ir::ExprKind::List(Vec::new()),
         ty: Type::Struct(Arc::new(Struct {
+            space: Arc::clone(&class.definition.space),
             class: Some(Origin::new(Arc::clone(class) as _)),
             ..Struct::new(&class.name, Vec::new(), false, 1)
         })),

@@ -6,8 +6,9 @@ use warplens_syntax::{Field, Kind, Node};
 use super::candidate::Candidate;
 use super::forms::{self, Parameter};
 use super::instances::is_open;
-use super::{Lowering, Source, parts, text_of};
+use super::{Lowering, Source, parts};
 use crate::definition::Definition;
+use crate::namespaces::Name;
 
 /// Those of the standard library that a kernel may name.
 const STANDARD: [&str; 16] = [
@@ -50,8 +51,9 @@ impl Lowering<'_> {
         let mut all = forms::parameters(template, source);
         for parameter in &mut all {
             parameter.constraint = parameter.constraint.filter(|constraint| {
-                let (name, path) = named(*constraint, source);
-                let standard = path == ["std"] && STANDARD.contains(&name);
+                let written = written(*constraint, source);
+                let name = Name::new(&written, source.space);
+                let standard = name.path() == "std" && STANDARD.contains(&name.last);
                 standard || !self.unit.concepts(name).is_empty()
             });
             parameter.is_type |= parameter.constraint.is_some();
@@ -66,7 +68,7 @@ impl Lowering<'_> {
         bindings: &Bindings,
     ) -> Constraints {
         let definition = candidate.definition.clone();
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         let template = definition
             .node(&[Kind::FunctionDefinition])
             .and_then(|function| function.parent())
@@ -104,8 +106,7 @@ impl Lowering<'_> {
 
     /// Whether a concept holds for a type, `Number T` or `Like<int> T`; `None` where that is not told.
     fn holds(&mut self, concept: Node, of: Bound, source: Source) -> Option<bool> {
-        let (name, path) = named(concept, source);
-        let definition = self.concept(name, &path)?;
+        let definition = self.concept(concept, source)?;
         let mut arguments = vec![of];
         let last = last_of(concept);
         if let Some(list) = last.field(Field::Arguments) {
@@ -117,24 +118,21 @@ impl Lowering<'_> {
     /// `name<arguments>` of a concept as a number.
     pub(super) fn concept_value(&mut self, node: Node, source: Source) -> Option<i64> {
         let list = last_of(node).field(Field::Arguments)?;
-        let (name, path) = named(node, source);
-        let definition = self.concept(name, &path)?;
+        let definition = self.concept(node, source)?;
         let arguments = self.template_arguments(list, source);
         self.satisfied(&definition, &arguments).map(i64::from)
     }
 
     /// The only concept that can be meant.
-    fn concept(&self, name: &str, path: &[&str]) -> Option<Definition> {
-        let mut found = self.unit.concepts(name);
-        if found.len() > 1 {
-            found.retain(|definition| is_within(definition, path));
-        }
+    fn concept(&self, node: Node, source: Source) -> Option<Definition> {
+        let written = written(node, source);
+        let mut found = self.unit.concepts(Name::new(&written, source.space));
         (found.len() == 1).then(|| found.pop()).flatten()
     }
 
     fn satisfied(&mut self, definition: &Definition, arguments: &[Bound]) -> Option<bool> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         let own = self.parameters(template, source);
         let bindings: Bindings = self.bind_parameters(&own, arguments, source);
         let concept = super::child_of_kind(template, Kind::ConceptDefinition)?;
@@ -171,39 +169,11 @@ fn last_of(node: Node) -> Node {
     }
 }
 
-/// The name of a concept and the namespaces before it.
-fn named<'t>(node: Node<'t>, source: Source<'t>) -> (&'t str, Vec<&'t str>) {
-    let mut path = Vec::new();
-    let mut at = node;
-    while at.kind() == Kind::QualifiedIdentifier {
-        path.extend(at.field(Field::Scope).map(|scope| text_of(scope, source)));
-        match at.field(Field::Name) {
-            Some(inner) => at = inner,
-            None => break,
-        }
-    }
-    let name = at.field(Field::Name).unwrap_or(at);
-    (text_of(name, source).trim(), path)
-}
-
-/// True where a definition is in these namespaces, the last of those around it.
-fn is_within(definition: &Definition, path: &[&str]) -> bool {
-    let Some(mut at) = definition.node(&[Kind::TemplateDeclaration]) else {
-        return false;
-    };
-    let mut around = Vec::new();
-    while let Some(parent) = at.parent() {
-        if parent.kind() == Kind::NamespaceDefinition
-            && let Some(name) = parent.field(Field::Name)
-        {
-            let name = &definition.text.text[name.byte_range()];
-            around.extend(name.rsplit("::").map(|part| part.trim().to_owned()));
-        }
-        at = parent;
-    }
-    path.iter()
-        .rev()
-        .zip(around.iter())
-        .all(|(one, other)| one == other)
-        && path.len() <= around.len()
+/// The name of a concept with its qualifiers, without its template arguments.
+fn written(node: Node, source: Source) -> String {
+    let last = last_of(node);
+    let name = last.field(Field::Name).unwrap_or(last);
+    let range = node.start_byte()..name.end_byte();
+    let text = source.parsed.text.get(range).unwrap_or("");
+    text.split_whitespace().collect()
 }

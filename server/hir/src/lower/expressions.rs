@@ -15,11 +15,13 @@ use super::constants::constant;
 use super::construct::binary_op;
 use super::construct::{after, element, folded, hoisted, is_preceded, operation};
 use super::split::{address_of, deref, list};
+use super::types::LONGEST_PATH;
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
 };
 use crate::definition::Definition;
 use crate::misread;
+use crate::namespaces::{Name, Space, joined};
 use crate::types::{Callable, class_of, type_of_callable};
 use crate::unit::Constant;
 use warplens_ir::Bound;
@@ -77,15 +79,15 @@ impl Lowering<'_> {
             | Kind::FieldIdentifier
             | Kind::PrimitiveType => {
                 let name = text_of(node, source);
-                self.name(name, site)
+                self.name(Name::new(name, source.space), site)
             }
             Kind::QualifiedIdentifier | Kind::TemplateFunction | Kind::TemplateType => {
                 if let Some(value) = self.concept_value(node, source) {
                     return make(ExprKind::Int(value), Type::BOOL);
                 }
                 match node.kind() {
-                    Kind::QualifiedIdentifier => self.qualified(node, source, site),
-                    _ => self.template_value(node, source, site),
+                    Kind::QualifiedIdentifier => self.qualified(node, "", source, site),
+                    _ => self.template_value(node, "", source, site),
                 }
             }
             Kind::ConstraintConjunction | Kind::ConstraintDisjunction => {
@@ -257,7 +259,8 @@ impl Lowering<'_> {
                         let inner = parts(value).into_iter().next().unwrap_or(value);
                         if value.kind() == Kind::ParenthesizedExpression
                             && matches!(inner.kind(), Kind::Identifier | Kind::QualifiedIdentifier)
-                            && let Some(ty) = lowering.type_named(text_of(inner, source))
+                            && let Some(ty) =
+                                lowering.type_named(text_of(inner, source), source.space)
                         {
                             return ty.size();
                         }
@@ -296,6 +299,7 @@ impl Lowering<'_> {
                         node.byte_range(),
                         source.header,
                         self.within(source),
+                        &source.space.into(),
                     ),
                     scopes: self.captured(node, source),
                     bindings: self.current().bindings.clone(),
@@ -435,7 +439,8 @@ impl Lowering<'_> {
 
     // ---- names ---------------------------------------------------------------------------------
 
-    pub(super) fn name(&mut self, name: &str, site: Site) -> Expr {
+    pub(super) fn name(&mut self, written: Name, site: Site) -> Expr {
+        let name = written.last;
         let make = |kind, ty| Expr { kind, ty, site };
         match self.named(name) {
             Some(Named::Var(id)) => return self.var(*id, site),
@@ -471,10 +476,10 @@ impl Lowering<'_> {
                 return value;
             }
         }
-        if let Some(found) = self.file_scope_name(name, site) {
+        if let Some(found) = self.file_scope_name(written, site) {
             return found;
         }
-        if let Some(ty) = self.type_named(name) {
+        if let Some(ty) = self.type_meant(written) {
             return make(ExprKind::List(Vec::new()), ty);
         }
         self.not_defined(name);
@@ -532,16 +537,17 @@ impl Lowering<'_> {
     }
 
     /// A constant, a device variable, a builtin, a function.
-    fn file_scope_name(&mut self, name: &str, site: Site) -> Option<Expr> {
+    fn file_scope_name(&mut self, written: Name, site: Site) -> Option<Expr> {
+        let name = written.last;
         let make = |kind, ty| Expr { kind, ty, site };
-        match self.unit.constant(name) {
+        match self.unit.constant(written) {
             Some(Constant::Int(value, ty)) => return Some(make(ExprKind::Int(*value), ty.clone())),
             Some(Constant::Data(value, ty)) => {
                 return Some(make(ExprKind::Float(*value), ty.clone()));
             }
             None => {}
         }
-        if let Some((ty, space)) = self.unit.global(name).cloned() {
+        if let Some((_, (ty, space))) = self.unit.global(written).cloned() {
             if let Type::Library(_) = ty {
                 return Some(make(ExprKind::List(Vec::new()), ty));
             }
@@ -573,31 +579,35 @@ impl Lowering<'_> {
             }
             return Some(make(kind, ty));
         }
-        if !self.unit.functions(name).is_empty() {
+        if self.unit.has_function(name) {
             let ty = Type::Library(format!("function {name}").into());
             return Some(make(ExprKind::List(Vec::new()), ty));
         }
         None
     }
 
-    /// `a::b`.
-    fn qualified(&mut self, node: Node, source: Source, site: Site) -> Expr {
+    /// `a::b`, behind the qualifiers `outer`.
+    fn qualified(&mut self, node: Node, outer: &str, source: Source, site: Site) -> Expr {
         let (Some(scope), Some(name)) = (node.field(Field::Scope), node.field(Field::Name)) else {
             let name = text_of(node, source)
                 .trim_start_matches(':')
                 .trim()
                 .to_owned();
-            return match self.file_scope_name(&name, site) {
+            let name = Name::new(&name, "");
+            return match self.file_scope_name(name, site) {
                 Some(found) => found,
-                None => self.name(&name, site),
+                None => self.name(name, site),
             };
         };
-        if name.kind() == Kind::QualifiedIdentifier {
-            // Namespaces, unless the outermost scope is a class.
-            let class = self.scope_class(scope, source);
-            if class.is_none() {
-                return self.expr(name, source);
-            }
+        let path = joined(outer, text_of(scope, source));
+        let class = self.scope_class(scope, outer, source);
+        // Namespaces, unless the outermost scope is a class.
+        if name.kind() == Kind::QualifiedIdentifier && class.is_none() {
+            return if path.len() > LONGEST_PATH {
+                self.opaque(site, Reason::Expression, Vec::new())
+            } else {
+                self.qualified(name, &path, source, site)
+            };
         }
         let text = text_of(name, source);
         if text == "value"
@@ -606,7 +616,7 @@ impl Lowering<'_> {
         {
             return found;
         }
-        if let Some(ty) = self.scope_class(scope, source)
+        if let Some(ty) = class
             && let Type::Struct(structure) = &ty
             && let Some(class) = class_of(structure)
         {
@@ -630,13 +640,19 @@ impl Lowering<'_> {
                 return value;
             }
         }
-        if let Some((kind, ty)) =
-            library::trait_value(text_of(node, source), |text| self.type_named(text))
-        {
+        if let Some((kind, ty)) = library::limits_value(text_of(node, source), |text| {
+            self.type_named(text, source.space)
+        }) {
             return Expr { kind, ty, site };
         }
         match name.kind() {
-            Kind::Identifier | Kind::TypeIdentifier => self.name(text, site),
+            Kind::Identifier | Kind::TypeIdentifier => {
+                let written = joined(&path, text);
+                self.name(Name::new(&written, source.space), site)
+            }
+            Kind::TemplateFunction | Kind::TemplateType => {
+                self.template_value(name, &path, source, site)
+            }
             _ => self.expr(name, source),
         }
     }
@@ -647,7 +663,7 @@ impl Lowering<'_> {
         let name = name.rsplit("::").next().unwrap_or(name);
         let name = name.strip_suffix("_v").unwrap_or(name);
         // A trait of the program's own comes first.
-        if !self.unit.templates(name).is_empty() {
+        if self.unit.has_template(name) {
             return None;
         }
         let arguments = self.template_arguments(node.field(Field::Arguments)?, source);
@@ -663,6 +679,7 @@ impl Lowering<'_> {
     pub(super) fn scope_of(&mut self, qualified: Node, source: Source) -> Option<Type> {
         let mut class: Option<Type> = None;
         let mut at = qualified;
+        let mut outer = Space::from("");
         while at.kind() == Kind::QualifiedIdentifier {
             if let Some(scope) = at.field(Field::Scope) {
                 let inner = match &class {
@@ -672,23 +689,24 @@ impl Lowering<'_> {
                     }
                     None => None,
                 };
-                class = inner.or_else(|| self.scope_class(scope, source));
+                class = inner.or_else(|| self.scope_class(scope, &outer, source));
+                outer = joined(&outer, text_of(scope, source));
             }
             at = at.field(Field::Name)?;
         }
         class
     }
 
-    fn scope_class(&mut self, scope: Node, source: Source) -> Option<Type> {
+    fn scope_class(&mut self, scope: Node, outer: &str, source: Source) -> Option<Type> {
         let ty = match scope.kind() {
-            Kind::TemplateType => self.template_type(scope, source),
-            _ => self.type_named(text_of(scope, source))?,
+            Kind::TemplateType => self.template_type(scope, outer, source),
+            _ => self.type_named(&joined(outer, text_of(scope, source)), source.space)?,
         };
         matches!(ty, Type::Struct(_)).then_some(ty)
     }
 
     /// `name<arguments>` that is not called: a variable template, a function as a value.
-    fn template_value(&mut self, node: Node, source: Source, site: Site) -> Expr {
+    fn template_value(&mut self, node: Node, path: &str, source: Source, site: Site) -> Expr {
         let name = node
             .field(Field::Name)
             .map_or("", |name| text_of(name, source));
@@ -698,13 +716,16 @@ impl Lowering<'_> {
         {
             return found;
         }
-        if let Some((kind, ty)) = library::trait_value(text, |text| self.type_named(text)) {
+        if let Some((kind, ty)) =
+            library::limits_value(text, |text| self.type_named(text, source.space))
+        {
             return Expr { kind, ty, site };
         }
-        if let Some(found) = self.variable_template(name, node, source, site) {
+        let written = Name::new(name, source.space).within(path);
+        if let Some(found) = self.variable_template(written, node, source, site) {
             return found;
         }
-        if !self.unit.functions(name).is_empty() {
+        if self.unit.has_function(name) {
             return Expr {
                 kind: ExprKind::List(Vec::new()),
                 ty: Type::Library(format!("function {name}").into()),
@@ -717,14 +738,14 @@ impl Lowering<'_> {
     /// `name<arguments>` of a variable template: a constant, or a device array.
     fn variable_template(
         &mut self,
-        name: &str,
+        name: Name,
         node: Node,
         source: Source,
         site: Site,
     ) -> Option<Expr> {
         let definition = self.unit.variable_template(name)?;
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let inner = Source::new(&definition.text, definition.header);
+        let inner = Source::of(&definition);
         let arguments = match node.field(Field::Arguments) {
             Some(list) => self.template_arguments(list, source),
             None => Vec::new(),
@@ -764,13 +785,12 @@ impl Lowering<'_> {
         } else {
             Storage::Constant
         };
-        let known = self
-            .vars
-            .iter()
-            .position(|var| var.storage == storage && var.name == name && var.ty == declared.ty);
+        let known = self.vars.iter().position(|var| {
+            var.storage == storage && var.name == name.last && var.ty == declared.ty
+        });
         let id = match known {
             Some(at) => warplens_ir::VarId(at as u32),
-            None => self.fresh(name, declared.ty, storage, site),
+            None => self.fresh(name.last, declared.ty, storage, site),
         };
         Some(self.var(id, site))
     }
@@ -960,7 +980,7 @@ impl Lowering<'_> {
         if matches!(self.named(name), Some(Named::Var(_) | Named::Alias(_))) {
             return None;
         }
-        let ty = self.type_named(name)?;
+        let ty = self.type_named(name, source.space)?;
         match parts(node.field(Field::Arguments)?).as_slice() {
             [only] => Some((ty, *only)),
             _ => None,

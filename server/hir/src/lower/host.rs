@@ -30,11 +30,26 @@ impl<'a> Source<'a> {
     pub fn new(parsed: &'a Arc<Expanded>, header: bool) -> Source<'a> {
         Source {
             parsed,
+            space: "",
             header,
             at: None,
             fixed: None,
             copied: None,
         }
+    }
+
+    /// The text of a definition.
+    pub fn of(definition: &'a crate::Definition) -> Source<'a> {
+        Source {
+            space: &definition.space,
+            ..Source::new(&definition.text, definition.header)
+        }
+    }
+
+    /// The same in these namespaces.
+    #[must_use]
+    pub fn within(self, space: &'a str) -> Source<'a> {
+        Source { space, ..self }
     }
 
     /// True in a header.
@@ -105,7 +120,7 @@ impl Lowering<'_> {
 
     /// A type by name.
     pub fn host_type_named(&mut self, name: &str) -> Option<Type> {
-        self.type_named(name)
+        self.type_named(name, "")
     }
 
     /// The constants of an enumeration that a function defines, and the names of its types.

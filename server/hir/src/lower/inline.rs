@@ -87,7 +87,7 @@ impl Lowering<'_> {
     ) -> Option<(i32, Bindings)> {
         let definition = candidate.definition.clone();
         let function = definition.node(&[Kind::FunctionDefinition])?;
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         function.field(Field::Body)?;
         let params = parameter_nodes(function, source)?;
         let least = params
@@ -960,7 +960,7 @@ impl Lowering<'_> {
         let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
             return false;
         };
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         let Some(params) = parameter_nodes(function, source) else {
             return false;
         };

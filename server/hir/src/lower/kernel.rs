@@ -79,6 +79,7 @@ fn lower_with(
     let node = node_ending(parsed, &item.range, &[Kind::FunctionDefinition])?;
     let source = Source {
         parsed,
+        space: &item.space,
         header: false,
         at: None,
         fixed: None,
@@ -91,6 +92,7 @@ fn lower_with(
         let mut lowering = Lowering::new(unit);
         lowering.base = item.source.start;
         lowering.within = Within::item(parsed, item);
+        lowering.space = Arc::clone(&item.space);
         lowering.whole.clone_from(&whole);
         lowering.bind_template(node, source, template);
         let (kernel, reinterpreted, expressions) = lowering.kernel(node, source, name, item)?;
@@ -220,10 +222,12 @@ impl Lowering<'_> {
 
     /// A type written outside the file.
     pub(super) fn type_text(&mut self, text: &str) -> Option<Type> {
+        let space = Arc::clone(&self.space);
         let fragment = Expanded::fragment(&format!("{text} w;"), self.unit.language);
         let node = node_ending(&fragment, &(0..fragment.text.len()), &[Kind::Declaration])?;
         let source = Source {
             parsed: &fragment,
+            space: &space,
             header: false,
             at: None,
             fixed: None,
@@ -251,6 +255,7 @@ impl Lowering<'_> {
         if text.is_empty() {
             return None;
         }
+        let space = Arc::clone(&self.space);
         let fragment = Expanded::fragment(&format!("int w=({text});"), self.unit.language);
         let node = node_ending(&fragment, &(0..fragment.text.len()), &[Kind::Declaration])?;
         let value = node
@@ -259,6 +264,7 @@ impl Lowering<'_> {
             .filter(|value| !value.has_error())?;
         let source = Source {
             parsed: &fragment,
+            space: &space,
             header: false,
             at: None,
             fixed: None,

@@ -3,6 +3,7 @@
 //!
 //! Their headers are known, not read. What they do to memory is said here; what they compute is not followed.
 
+use super::candidate::Callee;
 use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
@@ -24,6 +25,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
     let sized = |size: u64, align: u64| {
         Some(Type::Struct(Arc::new(Struct {
             name: name.to_owned(),
+            space: Arc::from(""),
             fields: Vec::new(),
             size,
             align,
@@ -330,10 +332,10 @@ pub(super) fn trait_type(name: &str, arguments: &[Bound]) -> Option<Type> {
     }
 }
 
-/// Traits as numbers: `is_same_v<A, B>`, `numeric_limits<T>::digits`.
-pub(super) fn trait_value(
+/// `numeric_limits<T>::digits`, and the parts of a pipeline.
+pub(super) fn limits_value(
     text: &str,
-    mut named: impl FnMut(&str) -> Option<Type>,
+    named: impl FnOnce(&str) -> Option<Type>,
 ) -> Option<(ExprKind, Type)> {
     let text = text
         .trim_start_matches("cuda::")
@@ -342,34 +344,10 @@ pub(super) fn trait_value(
         // A thread's part in a pipeline: a number that changes no cost.
         return Some((ExprKind::Opaque(Opaque::Unknown, Vec::new()), Type::INT));
     }
-    let (name, rest) = text.split_once('<')?;
-    let (inner, tail) = rest.rsplit_once('>')?;
-    let name = name.rsplit("::").next().unwrap_or(name).trim();
-    let tail = tail.trim().trim_start_matches("::");
-    let base = name.strip_suffix("_v").unwrap_or(name);
-    if tail != "value" && base == name && name != "numeric_limits" {
-        return None;
-    }
-    let mut types = inner.split(',').map(|part| named(part.trim()));
-    let first = types.next().flatten();
-    let truth = |value: bool| Some((ExprKind::Int(i64::from(value)), Type::BOOL));
-    match base {
-        "is_same" => truth(first? == types.next().flatten()?),
-        "is_integral" => truth(first?.is_int()),
-        "is_floating_point" => truth(first?.is_float()),
-        "is_arithmetic" => {
-            let ty = first?;
-            truth(ty.is_int() || ty.is_float())
-        }
-        "is_pointer" => truth(matches!(first?, Type::Pointer(..))),
-        "is_signed" => truth(match first? {
-            Type::Int { signed, .. } => signed,
-            ty => ty.is_float(),
-        }),
-        "is_unsigned" => truth(matches!(first?, Type::Int { signed: false, .. })),
-        "numeric_limits" => Some(limit(&first?, tail.trim_end_matches("()"))),
-        _ => None,
-    }
+    let rest = text.strip_prefix("numeric_limits")?.trim_start();
+    let (inner, tail) = rest.strip_prefix('<')?.rsplit_once('>')?;
+    let which = tail.trim().trim_start_matches("::");
+    Some(limit(&named(inner.trim())?, which.trim_end_matches("()")))
 }
 
 fn limit(ty: &Type, which: &str) -> (ExprKind, Type) {
@@ -579,7 +557,7 @@ impl Lowering<'_> {
         match function.kind() {
             Kind::Identifier => {
                 let name = text_of(function, source);
-                functions::is_barrier(name) && self.unit.functions(name).is_empty()
+                functions::is_barrier(name) && !self.unit.has_function(name)
             }
             Kind::FieldExpression => {
                 function
@@ -874,12 +852,12 @@ impl Lowering<'_> {
     /// A function of the toolkit that does more than arithmetic.
     pub(super) fn library_call(
         &mut self,
-        name: &str,
-        full: &str,
+        callee: Callee,
         explicit: &[Bound],
         arguments: &[Expr],
         site: Site,
     ) -> Option<Expr> {
+        let Callee { name, full, space } = callee;
         let object = |ty: &str| list(&Type::Library(ty.into()), Vec::new(), site);
         match name {
             "this_thread_block" => return Some(object("thread_block")),
@@ -1101,8 +1079,15 @@ impl Lowering<'_> {
             }
             _ => {}
         }
-        if let Some((kind, ty)) = trait_value(full, |text| self.type_named(text)) {
+        if let Some((kind, ty)) = limits_value(full, |text| self.type_named(text, space)) {
             return Some(Expr { kind, ty, site });
+        }
+        if let Some((value, ty)) = self.type_trait(name, explicit) {
+            return Some(Expr {
+                kind: ExprKind::Int(value),
+                ty,
+                site,
+            });
         }
         if name == "reduce" || name == "inclusive_scan" || name == "exclusive_scan" {
             let ty = arguments.get(1)?.ty.clone();

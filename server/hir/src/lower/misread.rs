@@ -1,5 +1,6 @@
 //! What the grammar reads as casts and templates is read again where the names are variables here.
 
+use crate::namespaces::Name;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::{DEEPEST, Lowering, Named, Source, text_of};
@@ -61,6 +62,7 @@ impl Lowering<'_> {
         let fragment = misread::parsed(&format!("{before}({name}){rest}"), self.unit.language);
         let again = Source {
             parsed: &fragment,
+            space: source.space,
             header: false,
             at: None,
             fixed: Some(site),
@@ -81,7 +83,10 @@ impl Lowering<'_> {
                 let mut bound = self.current().bindings.iter().rev();
                 match bound.find(|(of, _)| of == name) {
                     Some((_, bound)) => matches!(bound, Bound::Value(_)),
-                    None => self.unit.constant(name).is_some() || self.unit.global(name).is_some(),
+                    None => {
+                        let name = Name::new(name, "");
+                        self.unit.constant(name).is_some() || self.unit.global(name).is_some()
+                    }
                 }
             }
         }

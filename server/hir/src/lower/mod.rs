@@ -67,6 +67,7 @@ use warplens_syntax::{Expanded, Kind, Language, Node};
 
 use crate::definition::{Definition, Within};
 use crate::names::{Named, Scope};
+use crate::namespaces::Space;
 use crate::types::Class;
 use crate::unit::Unit;
 use warplens_ir::Bindings;
@@ -91,6 +92,8 @@ const MOST_EXPRESSIONS: u32 = 200_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     pub parsed: &'a Arc<Expanded>,
+    /// The namespaces around what is read.
+    space: &'a str,
     /// In a header.
     header: bool,
     /// Where everything is as the kernel sees it; `None` in the kernel's own text.
@@ -155,6 +158,8 @@ pub struct Lowering<'u> {
     unit: &'u Unit,
     /// The text that is read first.
     own: Option<(Arc<Expanded>, bool)>,
+    /// The namespaces around it.
+    space: Space,
     base: usize,
     /// The kernel, or the declaration that is read.
     within: Within,
@@ -223,6 +228,7 @@ impl<'u> Lowering<'u> {
         Lowering {
             unit,
             own: None,
+            space: Space::from(""),
             base: 0,
             within: Within::default(),
             frames: vec![Frame {
@@ -272,9 +278,13 @@ impl<'u> Lowering<'u> {
         }
     }
 
-    /// Reads a part of this item.
-    pub(crate) fn inside(self, within: Within) -> Lowering<'u> {
-        Lowering { within, ..self }
+    /// Reads a part of this item, in these namespaces.
+    pub(crate) fn inside(self, within: Within, space: &Space) -> Lowering<'u> {
+        Lowering {
+            within,
+            space: Arc::clone(space),
+            ..self
+        }
     }
 
     fn opencl(&self) -> bool {
@@ -488,6 +498,7 @@ impl Definition {
     fn source(&self, at: Call) -> Source<'_> {
         Source {
             parsed: &self.text,
+            space: &self.space,
             header: self.header,
             at: Some(at),
             // A text of our own has no place: what it does, the call does.

@@ -5,7 +5,7 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::candidate::Candidate;
+use super::candidate::{Callee, Candidate};
 use super::construct::after;
 use super::function_types::{functions_of, holds_functions, refined};
 use super::shapes::is_place;
@@ -117,7 +117,7 @@ impl Lowering<'_> {
         };
         let calls: Vec<Expr> = names
             .iter()
-            .map(|name| self.call_by_name(name, name, &[], arguments.clone(), site))
+            .map(|name| self.call_by_name(Callee::of(name), &[], arguments.clone(), site))
             .collect();
         let whole = self.one_of(Some(callee.clone()), calls, site);
         Some(if before.is_empty() {

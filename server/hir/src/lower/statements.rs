@@ -1,5 +1,6 @@
 //! Statements.
 
+use crate::namespaces::Name;
 use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
@@ -347,7 +348,7 @@ impl Lowering<'_> {
             let declarator = value.field(Field::Declarator)?;
             let declared = self.declarator(declarator, Type::INT, AddressSpace::Global, source);
             let site = self.site(value, source);
-            return Some(self.name(&declared.name, site));
+            return Some(self.name(Name::new(&declared.name, source.space), site));
         }
         Some(self.expr(value, source))
     }
@@ -737,6 +738,7 @@ impl Lowering<'_> {
         };
         let inner = Source {
             parsed: &fragment,
+            space: source.space,
             header: false,
             at: None,
             fixed: None,

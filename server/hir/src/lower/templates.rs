@@ -3,10 +3,11 @@
 use warplens_syntax::{Field, Kind, Node};
 
 use super::forms::{Parameter, templated};
-use super::instances::{is_open, spell_instance};
+use super::instances::{is_open, key_of_instance, spell_instance};
 use super::library::library_arguments;
 use super::{Lowering, Source, library, parts, text_of};
 use crate::definition::Definition;
+use crate::namespaces::{Name, joined};
 use crate::types::class_of;
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, Type};
@@ -73,7 +74,7 @@ impl Lowering<'_> {
                 if let Some(value) = value {
                     return Some(Bound::Value(value));
                 }
-                if let Some(bound) = self.named_argument(text) {
+                if let Some(bound) = self.named_argument(text, source) {
                     return Some(bound);
                 }
             }
@@ -92,7 +93,7 @@ impl Lowering<'_> {
         {
             return Some(bound.clone());
         }
-        if let Some(bound) = self.named_argument(text) {
+        if let Some(bound) = self.named_argument(text, source) {
             return Some(bound);
         }
         // `Op<T>`, `f<std::uint32_t>(…)` where a type is among values.
@@ -102,29 +103,28 @@ impl Lowering<'_> {
                 Type::Unknown(_) => None,
                 ty => Some(Bound::Type(ty)),
             },
-            _ => self.type_named(text).map(Bound::Type),
+            _ => self.type_named(text, source.space).map(Bound::Type),
         }
     }
 
     /// A class template or a function, by name.
-    fn named_argument(&self, text: &str) -> Option<Bound> {
-        let last = text.rsplit("::").next().unwrap_or(text).trim();
-        let known = !self.unit.templates(last).is_empty() || !self.unit.functions(last).is_empty();
-        known.then(|| Bound::Template(last.to_owned()))
+    fn named_argument(&self, text: &str, source: Source) -> Option<Bound> {
+        let name = Name::new(text, source.space);
+        let template = self.unit.templates(name).into_iter().next();
+        let found = template.or_else(|| self.unit.function_meant(name))?;
+        // Where it is used its namespaces may be others.
+        Some(Bound::Template(joined(&found.space, name.last).to_string()))
     }
 
-    /// `name<arguments>` as a type.
-    pub(super) fn template_type(&mut self, node: Node, source: Source) -> Type {
+    /// `name<arguments>` as a type, behind the qualifiers `path`.
+    pub(super) fn template_type(&mut self, node: Node, path: &str, source: Source) -> Type {
         let unknown = || Type::Unknown(text_of(node, source).to_owned());
         let (Some(name), Some(list)) = (node.field(Field::Name), node.field(Field::Arguments))
         else {
             return unknown();
         };
-        let mut name = text_of(name, source)
-            .rsplit("::")
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let mut name = joined(path, text_of(name, source)).to_string();
+        let mut space = source.space;
         if let Some((_, Bound::Template(of))) = self
             .current()
             .bindings
@@ -133,27 +133,31 @@ impl Lowering<'_> {
             .find(|(of, _)| *of == name)
         {
             name.clone_from(of);
+            space = "";
         }
         let arguments = self.template_arguments(list, source);
-        self.member_instance(&name, &arguments)
-            .or_else(|| self.instance(&name, &arguments))
-            .or_else(|| self.made_sequence(&name, &arguments))
-            .or_else(|| library::template_type(&name, &arguments))
+        let name = Name::new(&name, space);
+        self.member_instance(name.last, &arguments)
+            .or_else(|| self.instance(name, &arguments))
+            .or_else(|| self.made_sequence(name.last, &arguments))
+            .or_else(|| library::template_type(name.last, &arguments))
             .unwrap_or_else(unknown)
     }
 
     /// An instance of a class template of the unit.
-    pub(super) fn instance(&mut self, name: &str, arguments: &[Bound]) -> Option<Type> {
-        let given = spell_instance(name, arguments);
+    pub(super) fn instance(&mut self, name: Name, arguments: &[Bound]) -> Option<Type> {
+        let space = self.unit.template_space(name)?;
+        let given = joined(&space, &key_of_instance(name.last, arguments)).to_string();
         if let Some(known) = self.instances.get(&given) {
             return Some(known.clone());
         }
-        let candidates = self.unit.templates(name);
-        if candidates.is_empty() || self.depth > super::DEEPEST_CALLS {
+        if self.depth > super::DEEPEST_CALLS {
             return None;
         }
+        let candidates = self.unit.templates(name);
         let arguments = self.with_defaults(&candidates, arguments);
-        let spelled = spell_instance(name, &arguments);
+        let shown = spell_instance(name.last, &arguments);
+        let spelled = joined(&space, &key_of_instance(name.last, &arguments)).to_string();
         if let Some(known) = self.instances.get(&spelled).cloned() {
             self.instances.insert(given, known.clone());
             return Some(known);
@@ -161,7 +165,7 @@ impl Lowering<'_> {
         // While it is being laid out it may name itself.
         self.instances
             .insert(spelled.clone(), Type::Unknown(spelled.clone()));
-        let found = self.best_instance(candidates, &arguments, &spelled, None);
+        let found = self.best_instance(candidates, &arguments, &shown, None);
         // One of a class that is only being laid out, `struct A : Base<A>`, is laid out anew for others.
         let is_open = |bound: &Bound| match bound {
             Bound::Type(Type::Unknown(name)) => self
@@ -219,7 +223,7 @@ impl Lowering<'_> {
     fn with_defaults(&mut self, candidates: &[Definition], arguments: &[Bound]) -> Vec<Bound> {
         let mut all = arguments.to_vec();
         for candidate in candidates {
-            let source = Source::new(&candidate.text, candidate.header);
+            let source = Source::of(&candidate);
             let Some(template) = candidate.node(&[Kind::TemplateDeclaration]) else {
                 continue;
             };
@@ -251,7 +255,7 @@ impl Lowering<'_> {
         arguments: &[Bound],
     ) -> Option<(usize, Bindings)> {
         let template = candidate.node(&[Kind::TemplateDeclaration])?;
-        let source = Source::new(&candidate.text, candidate.header);
+        let source = Source::of(&candidate);
         let parameters = self.parameters(template, source);
         let (inner, name) = templated(template)?;
         let bare = inner.kind() != Kind::AliasDeclaration && inner.field(Field::Body).is_none();
@@ -320,7 +324,7 @@ impl Lowering<'_> {
         this: Option<Expr>,
     ) -> Option<Type> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let source = Source::new(&definition.text, definition.header);
+        let source = Source::of(&definition);
         let (inner, _) = templated(template)?;
         self.under(bindings.clone(), this, |lowering| {
             lowering.unevaluated(|lowering| {

@@ -1,6 +1,7 @@
 //! Questions about types that a program asks while it is compiled: `std::is_same_v<A, B>`, and the tuples that
 //! it passes them about in.
 
+use crate::namespaces::Name;
 use std::sync::Arc;
 
 use super::instances::is_open;
@@ -173,7 +174,7 @@ impl Lowering<'_> {
         }
         let mut all = vec![Bound::Type(of)];
         all.extend((0..count).map(Bound::Value));
-        self.instance("integer_sequence", &all)
+        self.instance(Name::new("integer_sequence", ""), &all)
     }
 
     /// An object that a conversion operator of its class makes a number of: `std::integral_constant<int, 4>{}`.

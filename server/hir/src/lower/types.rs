@@ -7,10 +7,14 @@ use warplens_syntax::{Field, Kind, Node, has_word};
 use super::constants::{constant, real, rounded};
 use super::forms::space_of;
 use super::{Lowering, Named, Source, library, literals, parts, text_of};
+use crate::namespaces::{Name, joined};
 use crate::types::class_of;
 use crate::unit::{Constant, Found};
 use warplens_ir::Bound;
 use warplens_ir::{AddressSpace, Site, Type};
+
+/// Qualifiers of more bytes are not read.
+pub(super) const LONGEST_PATH: usize = 1_000;
 
 /// What a declarator declares.
 pub(super) struct Declared {
@@ -24,16 +28,23 @@ pub(super) struct Declared {
 
 impl Lowering<'_> {
     /// A type by name: local, a template parameter, a member of the class being read, the unit's, built in.
-    pub(super) fn type_named(&mut self, name: &str) -> Option<Type> {
+    pub(super) fn type_named(&mut self, name: &str, space: &str) -> Option<Type> {
         let name = name.trim();
         let name = name.strip_prefix("const ").unwrap_or(name).trim();
         let last = name.rsplit("::").next().unwrap_or(name);
         if let Some(own) = self.of_glm(name, last)
-            && let Some(ty) = self.unit.ty(&own)
+            && let Some(ty) = self.unit.ty(Name::new(&own, ""))
         {
             return Some(ty.clone());
         }
-        if last == name {
+        self.type_meant(Name::new(name, space))
+            .or_else(|| library::cub_operator(name))
+    }
+
+    /// The same where the name is read already.
+    pub(super) fn type_meant(&mut self, written: Name) -> Option<Type> {
+        let name = written.last;
+        if written.path().is_empty() {
             if let Some(Named::Type(ty)) = self.named(name) {
                 return Some(ty.clone());
             }
@@ -50,13 +61,12 @@ impl Lowering<'_> {
                 return Some(ty);
             }
         }
-        if let Some(ty) = self.unit.ty(last) {
+        if let Some(ty) = self.unit.ty(written) {
             return Some(ty.clone());
         }
-        Type::named(last, self.opencl())
+        Type::named(name, self.opencl())
             .or_else(|| literals::sized(name))
-            .or_else(|| library::type_named(last))
-            .or_else(|| library::cub_operator(name))
+            .or_else(|| library::type_named(name))
     }
 
     /// A type that was being laid out when it was named: `struct A : Base<A>`.
@@ -64,7 +74,8 @@ impl Lowering<'_> {
         let Type::Unknown(name) = ty else {
             return ty.clone();
         };
-        let laid_out = self.instances.get(name).or_else(|| self.unit.ty(name));
+        let laid_out = self.instances.get(name);
+        let laid_out = laid_out.or_else(|| self.unit.ty(Name::new(name, "")));
         laid_out.unwrap_or(ty).clone()
     }
 
@@ -113,8 +124,8 @@ impl Lowering<'_> {
                     None => base,
                 }
             }
-            Kind::TemplateType => self.template_type(node, source),
-            Kind::QualifiedIdentifier => self.qualified_type(node, source),
+            Kind::TemplateType => self.template_type(node, "", source),
+            Kind::QualifiedIdentifier => self.qualified_type(node, "", source),
             Kind::DependentType => match node.named_child(0) {
                 Some(inner) => self.base_type(inner, source),
                 None => Type::Unknown(String::new()),
@@ -128,7 +139,7 @@ impl Lowering<'_> {
             Kind::PlaceholderTypeSpecifier | Kind::Auto => Type::Unknown("auto".to_owned()),
             _ => {
                 let name = text_of(node, source);
-                self.type_named(name)
+                self.type_named(name, source.space)
                     .or_else(|| self.type_from_the_build(name))
                     .unwrap_or_else(|| Type::Unknown(name.to_owned()))
             }
@@ -161,13 +172,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn qualified_type(&mut self, node: Node, source: Source) -> Type {
+    /// `a::b`, behind the qualifiers `outer`.
+    fn qualified_type(&mut self, node: Node, outer: &str, source: Source) -> Type {
         let name = node.field(Field::Name);
         let scope = node.field(Field::Scope);
         if let (Some(name), Some(scope)) = (name, scope) {
+            let path = joined(outer, text_of(scope, source));
             let is_class = scope.kind() == Kind::TemplateType || {
-                let text = text_of(scope, source);
-                match self.type_named(text) {
+                match self.type_named(&path, source.space) {
                     Some(Type::Struct(structure)) => structure.class.is_some(),
                     Some(Type::Library(of)) => of.starts_with("cub "),
                     _ => false,
@@ -177,7 +189,13 @@ impl Lowering<'_> {
                 if let Some(ty) = self.trait_type(scope, name, source) {
                     return ty;
                 }
-                let class = self.base_type(scope, source);
+                let class = match self.type_named(&path, source.space) {
+                    Some(class) => class,
+                    None if scope.kind() == Kind::TemplateType => {
+                        self.template_type(scope, outer, source)
+                    }
+                    None => self.base_type(scope, source),
+                };
                 if let Some(ty) = self.type_within(&class, name, source) {
                     return ty;
                 }
@@ -188,9 +206,29 @@ impl Lowering<'_> {
             if text_of(scope, source) == "glm" {
                 return self.type_of_glm(name, source);
             }
-            return self.base_type(name, source);
+            return match name.kind() {
+                Kind::QualifiedIdentifier if path.len() <= LONGEST_PATH => {
+                    self.qualified_type(name, &path, source)
+                }
+                Kind::TemplateType | Kind::TemplateFunction => {
+                    self.template_type(name, &path, source)
+                }
+                Kind::Identifier | Kind::TypeIdentifier => {
+                    let text = text_of(name, source);
+                    self.type_named(&joined(&path, text), source.space)
+                        .or_else(|| self.type_from_the_build(text))
+                        .unwrap_or_else(|| Type::Unknown(text.to_owned()))
+                }
+                _ => self.base_type(name, source),
+            };
         }
         match name {
+            // `::a`.
+            Some(name) if matches!(name.kind(), Kind::Identifier | Kind::TypeIdentifier) => {
+                let text = text_of(node, source);
+                self.type_named(text, source.space)
+                    .unwrap_or_else(|| Type::Unknown(text.to_owned()))
+            }
             Some(name) => self.base_type(name, source),
             None => Type::Unknown(text_of(node, source).to_owned()),
         }
@@ -208,9 +246,9 @@ impl Lowering<'_> {
                 arguments.retain(|argument| {
                     !matches!(argument, Bound::Type(Type::Unknown(_)) | Bound::Template(_))
                 });
-                self.instance(&own, &arguments)
+                self.instance(Name::new(&own, ""), &arguments)
             }
-            None => self.unit.ty(&own).cloned(),
+            None => self.unit.ty(Name::new(&own, "")).cloned(),
         };
         found.unwrap_or_else(|| self.base_type(name, source))
     }
@@ -406,8 +444,10 @@ impl Lowering<'_> {
 
     fn at_file_scope<T>(&mut self, read: impl FnOnce(&mut Self, Source) -> T) -> Option<T> {
         let (parsed, header) = self.own.clone()?;
+        let space = Arc::clone(&self.space);
         let source = Source {
             parsed: &parsed,
+            space: &space,
             header,
             at: None,
             fixed: None,

@@ -1,5 +1,6 @@
 //! Member functions that a class leaves to those derived from it, and functions that only arguments find.
 
+use crate::namespaces::Name;
 use std::sync::Arc;
 use warplens_syntax::{Field, Kind, is_word_part};
 
@@ -111,7 +112,8 @@ impl Lowering<'_> {
             .map(|(_, bound)| bound.clone())
             .collect();
         for name in self.unit.templates_naming(&class.name) {
-            let Some(ty) = self.instance(&name, &arguments) else {
+            let Some(ty) = self.instance(Name::new(&name, &class.definition.space), &arguments)
+            else {
                 continue;
             };
             let derives = matches!(&ty, Type::Struct(structure)
@@ -180,6 +182,7 @@ impl Lowering<'_> {
                             range,
                             definition.header,
                             definition.within,
+                            &definition.space,
                         ),
                         bindings: class.bindings.clone(),
                         this: None,

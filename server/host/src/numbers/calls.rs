@@ -247,7 +247,7 @@ impl Compiler<'_, '_> {
         {
             return None;
         }
-        let (node, callee) = (function.node, self.host.source_of(function.text));
+        let (node, callee) = (function.node, self.host.source_in(function));
         let parameters = parameter_list(node).map(parts).unwrap_or_default();
         let none = matches!(parameters.as_slice(), [only] if text(*only, callee).trim() == "void");
         let parameters = if none { Vec::new() } else { parameters };
