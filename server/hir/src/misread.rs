@@ -8,8 +8,13 @@ use warplens_syntax::{Expanded, Field, Kind, Language, Node};
 /// The text before an expression that is parsed by itself.
 const DECLARED: &str = "int w=(";
 
-/// Bytes before an expression that is parsed by itself.
+/// The text before a declaration that is parsed by itself.
+const SPECIFIED: &str = "const  ";
+
+/// Bytes before what is parsed by itself.
 pub const BEFORE: usize = DECLARED.len();
+
+const _: () = assert!(SPECIFIED.len() == BEFORE);
 
 /// True for what works on operands and may be, or hold, a cast.
 pub fn is_operation(node: &Node) -> bool {
@@ -57,6 +62,11 @@ pub fn without_casts(
 /// An expression's text parsed by itself.
 pub fn parsed(text: &str, language: Language) -> Arc<Expanded> {
     Expanded::fragment(&format!("{DECLARED}{text});"), language)
+}
+
+/// A declaration's text parsed by itself: behind a specifier it is read as nothing else.
+pub fn declared(text: &str, language: Language) -> Arc<Expanded> {
+    Expanded::fragment(&format!("{SPECIFIED}{text};"), language)
 }
 
 /// The expression in such a text.

@@ -197,9 +197,33 @@ pub fn function_declarator(node: Node<'_>) -> Option<Node<'_>> {
 fn function_name(node: Node, parsed: &Expanded) -> Option<String> {
     let name = function_declarator(node)?.field(Field::Declarator)?;
     let text = &parsed.text[name.byte_range()];
-    if text.contains("operator") {
-        return Some(text.split_whitespace().collect());
+    let is_word = |at: &usize| {
+        let before = text[..*at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    };
+    let mut operators = text.match_indices("operator").map(|(at, _)| at);
+    if let Some(at) = operators.find(is_word) {
+        let operator: String = text[at..].split_whitespace().collect();
+        let scope = without_template_arguments(&text[..at]);
+        let class = scope.trim_end_matches("::").rsplit("::").next();
+        return Some(match class {
+            Some(class) if !class.is_empty() => format!("{class}::{operator}"),
+            _ => operator,
+        });
     }
+    let plain = without_template_arguments(text);
+    let mut parts = plain.rsplit("::");
+    let last = parts.next()?;
+    if last.is_empty() {
+        return None;
+    }
+    Some(match parts.next() {
+        Some(class) if !class.is_empty() => format!("{class}::{last}"),
+        _ => last.to_owned(),
+    })
+}
+
+fn without_template_arguments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut depth = 0usize;
     for c in text.chars() {
@@ -210,13 +234,5 @@ fn function_name(node: Node, parsed: &Expanded) -> Option<String> {
             _ => {}
         }
     }
-    let mut parts = plain.rsplit("::");
-    let last = parts.next()?;
-    if last.is_empty() {
-        return None;
-    }
-    Some(match parts.next() {
-        Some(class) if !class.is_empty() => format!("{class}::{last}"),
-        _ => last.to_owned(),
-    })
+    plain
 }

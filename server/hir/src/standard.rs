@@ -33,6 +33,22 @@ struct integer_sequence {
 template <unsigned long S, unsigned long A> struct aligned_storage {
     struct alignas(A) type { unsigned char data[S]; };
 };
+template <class T, unsigned long N = 0> struct span {
+    T *first_; unsigned long size_;
+    T *data() const { return first_; }
+    T *begin() const { return first_; }
+    T *end() const { return first_ + size_; }
+    unsigned long size() const { return size_; }
+    unsigned long size_bytes() const { return size_ * sizeof(T); }
+    bool empty() const { return size_ == 0; }
+    T &operator[](unsigned long i) const { return first_[i]; }
+    T &front() const { return first_[0]; }
+    T &back() const { return first_[size_ - 1]; }
+    span<T> subspan(unsigned long from) const { return span<T>{first_ + from, size_ - from}; }
+    span<T> subspan(unsigned long from, unsigned long n) const { return span<T>{first_ + from, n}; }
+    span<T> first(unsigned long n) const { return span<T>{first_, n}; }
+    span<T> last(unsigned long n) const { return span<T>{first_ + (size_ - n), n}; }
+};
 template <unsigned long... I> using index_sequence = integer_sequence<unsigned long, I...>;
 }
 namespace at {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warplens_ir::{Bindings, Bound, Origin, Struct, Type};
+use warplens_ir::{Bindings, Bound, Expr, Origin, Struct, Type};
 
 use crate::definition::Definition;
 use crate::names::Scope;
@@ -33,6 +33,8 @@ pub struct Callable {
     pub scopes: Vec<Scope>,
     /// The template parameters in scope there.
     pub bindings: Bindings,
+    /// The object whose member function it is written in.
+    pub this: Option<Expr>,
 }
 
 /// The class that a structure is laid out from; nothing where only the layout is known.

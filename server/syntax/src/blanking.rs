@@ -85,7 +85,7 @@ pub(crate) fn join_launch_brackets(text: &mut String, language: Language) {
 }
 
 /// Blanks the `typename` of an object that is made to be used at once, `typename T::Load(memory).Load(p, v)`, which the
-/// grammar reads as the beginning of a declaration.
+/// grammar reads as the beginning of a declaration, and that of one in an expression, `return typename T::type{}`.
 pub(crate) fn blank_typename_of_objects(text: &mut String, language: Language) {
     const WORD: &str = "typename";
     if language == Language::OpenCl {
@@ -101,14 +101,22 @@ pub(crate) fn blank_typename_of_objects(text: &mut String, language: Language) {
             return false;
         }
         let rest = text[end..].trim_start();
-        let name =
-            rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == ':'));
-        let Some(open) = name.filter(|name| *name > 0 && rest[*name..].starts_with('(')) else {
-            return false;
-        };
-        let open = text.len() - rest.len() + open;
-        closing_parenthesis(bytes, open)
-            .is_some_and(|close| text[close..].trim_start().starts_with('.'))
+        let open = end_of_type(rest);
+        let made = &rest[open..];
+        let before = text[..*at].trim_end();
+        let in_expression = before.ends_with(['=', '(', ',', '?', '+', '-', '/'])
+            || before.ends_with("return") && !before.ends_with("_return");
+        let points = |inner: &str| inner.trim_start().starts_with(['*', '&']);
+        match made.as_bytes().first() {
+            Some(b'{') => open > 0 && in_expression,
+            Some(b'(') if open > 0 => {
+                let open = text.len() - made.len();
+                in_expression && !points(&made[1..])
+                    || closing_parenthesis(bytes, open)
+                        .is_some_and(|close| text[close..].trim_start().starts_with('.'))
+            }
+            _ => false,
+        }
     };
     let found: Vec<usize> = memmem::find_iter(bytes, WORD)
         .filter(made_at_once)
@@ -116,6 +124,23 @@ pub(crate) fn blank_typename_of_objects(text: &mut String, language: Language) {
     for at in found {
         text.replace_range(at..at + WORD.len(), &" ".repeat(WORD.len()));
     }
+}
+
+/// Where a qualified name ends that a text begins with, its template arguments included.
+fn end_of_type(text: &str) -> usize {
+    let mut depth = 0u32;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            ';' | '{' | '}' if depth > 0 => return 0,
+            _ if depth > 0 => {}
+            '_' | ':' => {}
+            letter if letter.is_alphanumeric() => {}
+            _ => return at,
+        }
+    }
+    text.len()
 }
 
 /// Blanks a macro of a header that was not read which is alone before a loop, `CUTLASS_PRAGMA_UNROLL for (…)`: what it can
@@ -296,6 +321,14 @@ mod tests {
             (
                 "{ typename T::Load(s[0]).Load(p, v); typename T::X (f)(int); }",
                 "{          T::Load(s[0]).Load(p, v); typename T::X (f)(int); }",
+            ),
+            (
+                "x = typename T::type{}; y = f(3, typename T<a, 2>::type(0)); int typename_ = 1; return typename A::b{};",
+                "x =          T::type{}; y = f(3,          T<a, 2>::type(0)); int typename_ = 1; return          A::b{};",
+            ),
+            (
+                "void f(typename T::x (&r)[4]); template <class A, typename T::x b> struct C { typename T::x c{}; };",
+                "void f(typename T::x (&r)[4]); template <class A, typename T::x b> struct C { typename T::x c{}; };",
             ),
             (
                 "{ MY_UNROLL\nfor (;;) {} NO_UNROLL for_each(x); UNROLLED = 1; }",

@@ -5,6 +5,7 @@ mod build_options;
 mod causes;
 mod contents;
 mod control;
+mod idioms;
 mod launch_order;
 mod launchers;
 mod members;

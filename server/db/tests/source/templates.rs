@@ -523,7 +523,11 @@ fn which_of_two_concepts_that_hold_is_meant_is_not_guessed() {
              __global__ void k(float *o, const float *a) {{ Tile t; load(t, a); o[threadIdx.x] = t.v; }}\n"
         )
     };
-    for untold in ["T::far", "requires(T t) { t.v; }"] {
+    for untold in [
+        "T::far",
+        "requires(T t) { t.v; }",
+        "requires(T t) { t + t; }",
+    ] {
         let file = analyse(&program(untold));
         let facts = &file.kernels[0].analysis.facts;
         assert_eq!(facts.not_understood.len(), 1, "{untold}");

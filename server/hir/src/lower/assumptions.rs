@@ -387,12 +387,29 @@ fn points(parameter: &str, kernel: Node, source: Source) -> bool {
             }
             _ => None,
         };
-        if pointer.is_some_and(|pointer| objects.contains(&text_of(pointer, source))) {
+        let first = pointer.map(first_operand);
+        if first.is_some_and(|first| objects.contains(&text_of(first, source))) {
             return true;
         }
         open.extend(node.named_children());
     }
     false
+}
+
+/// `first` of `(first + i)`.
+fn first_operand(node: Node) -> Node {
+    let mut at = node;
+    loop {
+        let inner = match at.kind() {
+            Kind::ParenthesizedExpression => parts(at).into_iter().next(),
+            Kind::BinaryExpression => at.field(Field::Left),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => at = inner,
+            None => return at,
+        }
+    }
 }
 
 /// The parameters of a kernel that are of that type by value.

@@ -8,6 +8,7 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::candidate::{Callee, Candidate};
 use super::construct::known_call;
+use super::shapes::is_place;
 use super::{Lowering, Named, Source, parts, text_of};
 use crate::namespaces::Name;
 use crate::types::{callable_of, class_of};
@@ -105,7 +106,7 @@ impl Lowering<'_> {
         match &callee.ty {
             Type::Callable(_) => {
                 if let Some(lambda) = callable_of(&callee.ty) {
-                    return self.call_lambda(&lambda, &arguments, site);
+                    return self.call_lambda(&lambda, &[], &arguments, site);
                 }
             }
             Type::Struct(_) => {
@@ -161,6 +162,8 @@ impl Lowering<'_> {
             }
             let at = object.site;
             object = super::split::deref(object, at);
+        } else {
+            object = super::split::referred(object);
         }
         let arguments = self.arguments(list, source);
         // Through a pointer the object may be of a class derived from this one.
@@ -172,6 +175,11 @@ impl Lowering<'_> {
                 .is_some_and(|argument| argument.kind() != Kind::This);
         if anywhere && let Some(call) = self.virtual_call(&object, &name, &arguments, site) {
             return call;
+        }
+        if name == "operator()"
+            && let Some(lambda) = callable_of(&object.ty)
+        {
+            return self.call_lambda(&lambda, &explicit, &arguments, site);
         }
         if let Some(call) = self.method_call(&object, &name, &explicit, &arguments, site) {
             return call;
@@ -255,12 +263,15 @@ impl Lowering<'_> {
                         );
                         super::split::deref(pointer, site)
                     }
-                    ExprKind::Index(..) => {
-                        let pointer = super::split::address_of(
-                            value,
-                            warplens_ir::AddressSpace::Global,
-                            site,
-                        );
+                    _ if is_place(&value) => {
+                        let pointer = match value.ty {
+                            Type::Array(..) => value,
+                            _ => super::split::address_of(
+                                value,
+                                warplens_ir::AddressSpace::Global,
+                                site,
+                            ),
+                        };
                         let to =
                             Type::Pointer(Arc::new(ty.clone()), warplens_ir::AddressSpace::Global);
                         let pointer = self.cast(pointer, to, site);

@@ -38,8 +38,13 @@ impl Lowering<'_> {
             return None;
         }
         self.depth += 1;
+        // A specialisation has its arguments behind its name.
         let plain = node
             .field(Field::Name)
+            .map(|name| match name.kind() {
+                Kind::TemplateType => name.field(Field::Name).unwrap_or(name),
+                _ => name,
+            })
             .map(|name| text_of(name, source).to_owned())
             .unwrap_or_default();
         let name = bound.map_or(plain.clone(), |(name, ..)| name.to_owned());
@@ -568,8 +573,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        let plain = class.name.split('<').next().unwrap_or_default().trim();
-        for outside in self.unit.functions(&format!("{plain}::{name}")) {
+        for outside in self.unit.functions(&format!("{}::{name}", class.name)) {
             if !is_member_of(&outside, class) {
                 continue;
             }
@@ -708,7 +712,12 @@ fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
 /// arguments must stand there, `vec<float, 2>::fill`.
 fn is_member_of(outside: &Definition, class: &Class) -> bool {
     let spelled = |text: &str| -> String { text.split_whitespace().collect() };
-    let own = spelled(&class.name);
+    let own = class
+        .definition
+        .node(CLASSES)
+        .and_then(|node| node.field(Field::Name))
+        .map(|name| spelled(&class.definition.text.text[name.byte_range()]))
+        .unwrap_or_default();
     let Some(function) = outside.node(&[Kind::FunctionDefinition]) else {
         return false;
     };

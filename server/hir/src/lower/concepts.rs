@@ -1,14 +1,15 @@
 //! Concepts: template parameters that they make types of, and whether they hold (C++20 13.7.9 [temp.concept]).
 
-use warplens_ir::{Bindings, Bound};
+use warplens_ir::{Bindings, Bound, Storage, Type};
 use warplens_syntax::{Field, Kind, Node};
 
 use super::candidate::Candidate;
 use super::forms::{self, Parameter};
 use super::instances::is_open;
-use super::{Lowering, Source, parts};
+use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::namespaces::Name;
+use crate::types::class_of;
 
 /// Those of the standard library that a kernel may name.
 const STANDARD: [&str; 16] = [
@@ -146,19 +147,107 @@ impl Lowering<'_> {
         value.map(|value| value != 0)
     }
 
-    /// True where `requires { typename T::type; }` asks for types alone and each is known.
-    pub(super) fn has_required_types(&mut self, requires: Node, source: Source) -> bool {
-        let asked = requires.field(Field::Requirements).map(parts);
-        asked.into_iter().flatten().all(|requirement| {
-            let of_requirement = parts(requirement);
-            match requirement.kind() {
-                Kind::TypeRequirement => of_requirement
-                    .into_iter()
-                    .all(|ty| !is_open(&self.base_type(ty, source))),
-                // The semicolon behind `typename T::type` is one without an expression.
-                _ => of_requirement.is_empty(),
+    /// Whether what `requires (T t) { … }` asks for is valid; `None` where that is not told ([expr.prim.req]).
+    pub(super) fn required(&mut self, requires: Node, source: Source) -> Option<bool> {
+        let asked = requires.field(Field::Requirements).map(parts)?;
+        let parameters = requires.field(Field::Parameters).map(parts);
+        self.scoped(|lowering| {
+            for parameter in parameters.unwrap_or_default() {
+                let ty = lowering.parameter_type(parameter, source);
+                if let Some(declarator) = parameter.field(Field::Declarator) {
+                    let name = text_of(forms::innermost(declarator), source).to_owned();
+                    let site = lowering.site(parameter, source);
+                    lowering.new_var(&name, ty, Storage::Local, site);
+                }
             }
+            let mut all = Some(true);
+            for requirement in asked {
+                match lowering.is_met(requirement, source) {
+                    Some(true) => {}
+                    Some(false) => return Some(false),
+                    None => all = None,
+                }
+            }
+            all
         })
+    }
+
+    fn is_met(&mut self, requirement: Node, source: Source) -> Option<bool> {
+        let of_requirement = parts(requirement);
+        match requirement.kind() {
+            Kind::TypeRequirement => {
+                let [ty] = of_requirement.as_slice() else {
+                    return None;
+                };
+                if !is_open(&self.base_type(*ty, source)) {
+                    return Some(true);
+                }
+                let scope = text_of(ty.field(Field::Scope)?, source);
+                let scope = self.type_named(scope, source.space)?;
+                self.is_closed(&scope).then_some(false)
+            }
+            Kind::SimpleRequirement => match of_requirement.as_slice() {
+                // The semicolon behind `typename T::type` is one without an expression.
+                [] => Some(true),
+                [expression] => self.is_valid(*expression, source),
+                _ => None,
+            },
+            // `{ t.size() } -> std::integral`.
+            Kind::CompoundRequirement => match of_requirement.as_slice() {
+                [expression] => self.is_valid(*expression, source),
+                [expression, ..] => self
+                    .is_valid(*expression, source)
+                    .filter(|is_valid| !is_valid),
+                [] => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a class has the member that an expression names; `None` for other expressions.
+    fn is_valid(&mut self, expression: Node, source: Source) -> Option<bool> {
+        let named = match expression.kind() {
+            Kind::CallExpression => expression.field(Field::Function)?,
+            _ => expression,
+        };
+        let (object, name) = match named.kind() {
+            Kind::FieldExpression => {
+                let object = named.field(Field::Argument)?;
+                let object = self.unevaluated(|lowering| lowering.expr(object, source));
+                (object, named.field(Field::Field)?)
+            }
+            Kind::QualifiedIdentifier => {
+                let ty = self.scope_of(named, source)?;
+                let site = self.site(named, source);
+                (
+                    super::split::list(&ty, Vec::new(), site),
+                    named.field(Field::Name)?,
+                )
+            }
+            _ => return None,
+        };
+        let name = text_of(name, source);
+        match &object.ty {
+            Type::Struct(structure) => {
+                let class = class_of(structure)?;
+                let has = self.member(&object, name, object.site).is_some()
+                    || !self.methods(&class, name).is_empty()
+                    || self.value_of_class(&class, name, object.site).is_some();
+                (has || self.is_closed(&object.ty)).then_some(has)
+            }
+            ty => self.is_closed(ty).then_some(false),
+        }
+    }
+
+    /// True where all members of a type are known: a number has none.
+    fn is_closed(&self, ty: &Type) -> bool {
+        match ty {
+            Type::Int { .. } | Type::Float { .. } => true,
+            Type::Struct(structure) => class_of(structure).is_some_and(|class| {
+                !structure.unread && class.bases.iter().all(|(base, _)| self.is_closed(base))
+            }),
+            _ => false,
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl Lowering<'_> {
             site,
         };
         let first = self.vars.len();
-        let body = self.call_lambda(block, &vec![local; count], site);
+        let body = self.call_lambda(block, &[], &vec![local; count], site);
         let ExprKind::Inline(statements, _) = &body.kind else {
             return Vec::new();
         };

@@ -14,7 +14,7 @@ use warplens_syntax::{
 use super::constants::constant;
 use super::construct::binary_op;
 use super::construct::{after, element, folded, hoisted, is_preceded, operation};
-use super::split::{address_of, deref, list};
+use super::split::{address_of, deref, list, referred};
 use super::types::LONGEST_PATH;
 use super::{
     DEEPEST, Lowering, MOST_EXPRESSIONS, Named, Source, library, literals, parts, text_of,
@@ -102,10 +102,9 @@ impl Lowering<'_> {
                 operation(op, left, right, site)
             }
             Kind::RequiresExpression => {
-                if self.has_required_types(node, source) {
-                    make(ExprKind::Int(1), Type::BOOL)
-                } else {
-                    self.opaque(site, Reason::Expression, Vec::new())
+                match self.unevaluated(|lowering| lowering.required(node, source)) {
+                    Some(is_met) => make(ExprKind::Int(i64::from(is_met)), Type::BOOL),
+                    None => self.opaque(site, Reason::Expression, Vec::new()),
                 }
             }
             Kind::This => match self.current().this.clone() {
@@ -303,6 +302,7 @@ impl Lowering<'_> {
                     ),
                     scopes: self.captured(node, source),
                     bindings: self.current().bindings.clone(),
+                    this: self.current().this.clone(),
                 };
                 make(ExprKind::List(Vec::new()), type_of_callable(callable))
             }
@@ -700,6 +700,7 @@ impl Lowering<'_> {
     fn scope_class(&mut self, scope: Node, outer: &str, source: Source) -> Option<Type> {
         let ty = match scope.kind() {
             Kind::TemplateType => self.template_type(scope, outer, source),
+            Kind::Decltype => self.base_type(scope, source),
             _ => self.type_named(&joined(outer, text_of(scope, source)), source.space)?,
         };
         matches!(ty, Type::Struct(_)).then_some(ty)
@@ -1036,6 +1037,8 @@ impl Lowering<'_> {
             }
             let inner = base.site;
             base = deref(base, inner);
+        } else {
+            base = referred(base);
         }
         if let Some(found) = self.member(&base, &name, site) {
             return found;
@@ -1075,6 +1078,17 @@ impl Lowering<'_> {
                 };
                 (u64::from(first) * element.size(), ty)
             }
+            // The bits of a small float, `__half_raw::x`.
+            Type::Int { bits, .. } | Type::Float { bits } if *bits <= 32 && is_raw(name) => {
+                return Some(Expr {
+                    kind: object.kind.clone(),
+                    ty: Type::Int {
+                        bits: *bits,
+                        signed: false,
+                    },
+                    site,
+                });
+            }
             _ => return None,
         };
         if let Type::Callable(_) | Type::Library(_) = ty {
@@ -1111,8 +1125,16 @@ impl Lowering<'_> {
             site,
         };
         Some(match self.part(&whole) {
-            Some(leaf) => self.var(leaf, site),
+            Some(leaf) => match self.references.get(&leaf) {
+                Some(place) => place.clone(),
+                None => self.var(leaf, site),
+            },
             None => whole,
         })
     }
+}
+
+/// True for what the toolkits call the bits of a small float.
+fn is_raw(name: &str) -> bool {
+    matches!(name, "__x" | "x")
 }

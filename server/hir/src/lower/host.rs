@@ -188,7 +188,7 @@ impl Lowering<'_> {
             if !bound
                 && !given
                 && !parameter.pack
-                && let Some(bound) = self.default(parameter, &bindings, source)
+                && let Some(bound) = self.default(parameter, &bindings, None, source)
                 && !matches!(bound, Bound::Type(Type::Unknown(_)))
             {
                 bindings.push((parameter.name.clone(), bound));

@@ -26,6 +26,9 @@ use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, ExprKind, Runs, StaysCall, Stmt, StmtKind, Storage};
 
+/// What a template parameter that was not deduced takes from how well a function fits.
+const UNTOLD: i32 = 16;
+
 impl Lowering<'_> {
     /// The call as what the best of the candidates does; `None` where none takes these arguments.
     pub(super) fn call_best(
@@ -188,12 +191,17 @@ impl Lowering<'_> {
         }
         for parameter in &own {
             if !bindings.iter().any(|(name, _)| *name == parameter.name)
-                && let Some(bound) = self.default(parameter, &bindings, source)
+                && let Some(bound) =
+                    self.default(parameter, &bindings, candidate.this.clone(), source)
             {
                 bindings.push((parameter.name.clone(), bound));
             }
         }
         if several {
+            // One whose parameters nothing tells is not viable ([temp.deduct]).
+            let told = |of: &&Parameter| bindings.iter().any(|(name, _)| *name == of.name);
+            let untold = own.iter().filter(|of| !of.pack && !told(of)).count();
+            score -= UNTOLD * i32::try_from(untold).unwrap_or(1);
             score += self.under(bindings.clone(), candidate.this.clone(), |lowering| {
                 if template.is_some_and(|of| lowering.is_disabled(function, of, source)) {
                     return None;
@@ -400,6 +408,7 @@ impl Lowering<'_> {
     pub(super) fn call_lambda(
         &mut self,
         callee: &Arc<Callable>,
+        explicit: &[Bound],
         arguments: &[Expr],
         site: Site,
     ) -> Expr {
@@ -436,7 +445,10 @@ impl Lowering<'_> {
         // `[&]<size_t... I>(std::index_sequence<I...>) { … }`.
         if lambda.field(Field::TemplateParameters).is_some() {
             let own = super::forms::parameters_of(lambda, Field::TemplateParameters, source);
-            let mut deduced: Bindings = Vec::new();
+            let given = own.iter().zip(explicit).filter(|(of, _)| !of.pack);
+            let mut deduced: Bindings = given
+                .map(|(of, bound)| (of.name.clone(), bound.clone()))
+                .collect();
             for (param, argument) in params.iter().zip(arguments) {
                 self.deduce(*param, &decayed(&argument.ty), &own, source, &mut deduced);
             }
@@ -445,7 +457,7 @@ impl Lowering<'_> {
         let frame = Frame {
             scopes,
             bindings,
-            this: None,
+            this: callable.this.clone(),
             result: Result::None,
             function: callee.definition.hash,
         };
@@ -785,7 +797,11 @@ impl Lowering<'_> {
                 Kind::InitializerList => self.initializers(*values, source),
                 _ => self.arguments(*values, source),
             };
-            let Some(target) = self.member(&this, &name, site) else {
+            // Not what it refers to already, but the reference itself.
+            let references = std::mem::take(&mut self.references);
+            let target = self.member(&this, &name, site);
+            self.references = references;
+            let Some(target) = target else {
                 continue;
             };
             let value = if values.len() == 1 && !matches!(target.ty, Type::Struct(_)) {
@@ -794,6 +810,11 @@ impl Lowering<'_> {
                 let ty = target.ty.clone();
                 self.constructed(&ty, values, site)
             };
+            let value = match target.kind {
+                ExprKind::Var(field) => self.bound_reference(field, value, site),
+                _ => Some(value),
+            };
+            let Some(value) = value else { continue };
             let assigned = self.assigned(target, value, site);
             out.push(Stmt {
                 kind: StmtKind::Expr(assigned),

@@ -164,7 +164,7 @@ impl Lowering<'_> {
             {
                 continue;
             }
-            let bound = match self.default(parameter, &bindings, source) {
+            let bound = match self.default(parameter, &bindings, None, source) {
                 Some(bound) => bound,
                 None => self.assumed_bound(parameter, template, node, source, &given.given),
             };
@@ -504,6 +504,7 @@ impl Lowering<'_> {
             definition: callable.definition.clone(),
             scopes,
             bindings: callable.bindings.clone(),
+            this: callable.this.clone(),
         })
     }
 

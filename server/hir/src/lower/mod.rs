@@ -186,6 +186,8 @@ pub struct Lowering<'u> {
     callee_index: FxHashMap<(u64, u32, u32, u32, u64), u32>,
     /// Local structures whose fields are variables of their own.
     split: BTreeMap<VarId, split::Leaves>,
+    /// What references that are fields of local structures refer to.
+    references: FxHashMap<VarId, Expr>,
     /// Those that stay whole: something reads them as another type.
     whole: FxHashSet<(String, Site)>,
     /// Class templates instantiated so far.
@@ -253,6 +255,7 @@ impl<'u> Lowering<'u> {
             callees: Vec::new(),
             callee_index: FxHashMap::default(),
             split: BTreeMap::new(),
+            references: FxHashMap::default(),
             whole: FxHashSet::default(),
             instances: FxHashMap::default(),
             declared: Vec::new(),

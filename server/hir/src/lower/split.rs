@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Lowering;
 use super::constants::constant;
+use super::shapes::is_place;
 use warplens_ir::{
     Expr, ExprKind, Function, MathClass, Opaque, Site, Stmt, Storage, Type, VarId, expressions,
 };
@@ -285,6 +286,11 @@ impl Lowering<'_> {
         let mut after = Vec::new();
         for ((_, leaf), from) in leaves.iter().zip(sources) {
             let to = self.var(*leaf, site);
+            let from = match from.map(|from| self.bound_reference(*leaf, from, site)) {
+                Some(None) => continue,
+                Some(from) => from,
+                None => None,
+            };
             let from = from.unwrap_or(Expr {
                 kind: ExprKind::Opaque(reason, Vec::new()),
                 ty: to.ty.clone(),
@@ -305,6 +311,32 @@ impl Lowering<'_> {
             ty: Type::Void,
             site,
         })
+    }
+
+    /// What a field is given; nothing where it is a reference, to a variable, which is the variable from now on: a pointer
+    /// is never made of an object.
+    pub(super) fn bound_reference(
+        &mut self,
+        field: VarId,
+        value: Expr,
+        site: Site,
+    ) -> Option<Expr> {
+        if let ExprKind::Var(other) = value.kind
+            && let Some(place) = self.references.get(&other).cloned()
+        {
+            self.references.insert(field, place);
+            return None;
+        }
+        match &self.vars[field.0 as usize].ty {
+            Type::Pointer(to, space) if value.ty == **to && is_place(&value) => {
+                if is_whole_variable(&value) {
+                    self.references.insert(field, value);
+                    return None;
+                }
+                Some(address_of(value, *space, site))
+            }
+            _ => Some(value),
+        }
     }
 
     /// The scalars of a value that is split itself.
@@ -520,6 +552,26 @@ pub(super) fn deref(pointer: Expr, site: Site) -> Expr {
 }
 
 /// The address of a place; `&*pointer` gives the pointer back.
+/// True for a variable or a field of one: the same place whenever it is read.
+fn is_whole_variable(place: &Expr) -> bool {
+    match &place.kind {
+        ExprKind::Var(_) => true,
+        ExprKind::Field(base, _) => is_whole_variable(base),
+        _ => false,
+    }
+}
+
+/// What a reference that is kept in an object refers to: `.` is not for pointers.
+pub(super) fn referred(object: Expr) -> Expr {
+    match &object.ty {
+        Type::Pointer(to, _) if matches!(**to, Type::Struct(_) | Type::Vector(..)) => {
+            let site = object.site;
+            deref(object, site)
+        }
+        _ => object,
+    }
+}
+
 pub(super) fn address_of(place: Expr, space: warplens_ir::AddressSpace, site: Site) -> Expr {
     if let ExprKind::Deref(pointer) = place.kind {
         return Expr { site, ..*pointer };

@@ -122,7 +122,8 @@ impl Lowering<'_> {
             | Kind::ClassSpecifier
             | Kind::UnionSpecifier
             | Kind::EnumSpecifier => {
-                self.base_type(node, source);
+                let ty = self.base_type(node, source);
+                self.unnamed_object(node, ty, source, out);
             }
             Kind::IfStatement => self.branch(node, source, out),
             Kind::ForStatement | Kind::WhileStatement | Kind::DoStatement => {
@@ -182,7 +183,9 @@ impl Lowering<'_> {
                 return;
             }
         }
-        if self.misread_declaration(inner, source, out) {
+        if self.misread_declaration(inner, source, out)
+            || self.misread_reference(inner, source, out)
+        {
             return;
         }
         let site = self.site(inner, source);
@@ -449,6 +452,29 @@ impl Lowering<'_> {
 
     // ---- declarations --------------------------------------------------------------------------
 
+    /// The members of `union { … };` in a function are names of the block.
+    fn unnamed_object(&mut self, node: Node, ty: Type, source: Source, out: &mut Vec<Stmt>) {
+        let Type::Struct(structure) = &ty else {
+            return;
+        };
+        if node.kind() != Kind::UnionSpecifier || node.field(Field::Name).is_some() {
+            return;
+        }
+        let structure = Arc::clone(structure);
+        let site = self.site(node, source);
+        let id = self.fresh("", ty, Storage::Local, site);
+        out.push(Stmt {
+            kind: StmtKind::Declare(id, None),
+            site,
+        });
+        let object = self.var(id, site);
+        for field in &structure.fields {
+            if let Some(member) = self.member(&object, &field.name, site) {
+                self.bind(&field.name, Named::Alias(Box::new(member)));
+            }
+        }
+    }
+
     fn declaration(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         if is_broken(node, source) {
             self.lose_statement(node, source, Reason::SyntaxError, out);
@@ -679,6 +705,46 @@ impl Lowering<'_> {
                 site,
             });
         }
+    }
+
+    /// `T (&rows)[4] = tile;`, `T (*row)[4] = …` read as assignments to what a call gives.
+    fn misread_reference(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) -> bool {
+        let declared = || {
+            let mut at = node.field(Field::Left)?;
+            while at.kind() == Kind::SubscriptExpression {
+                at = at.field(Field::Argument)?;
+            }
+            let arguments = parts(at.field(Field::Arguments)?);
+            let [only] = arguments.as_slice() else {
+                return None;
+            };
+            let named = only.field(Field::Argument)?;
+            (at.kind() == Kind::CallExpression
+                && only.kind() == Kind::PointerExpression
+                && named.kind() == Kind::Identifier)
+                .then(|| at.field(Field::Function))
+                .flatten()
+        };
+        if node.kind() != Kind::AssignmentExpression {
+            return false;
+        }
+        let Some(function) = declared() else {
+            return false;
+        };
+        // Which it is, a type or a function, the name in front says.
+        let ty = self.unevaluated(|lowering| lowering.base_type(function, source));
+        if matches!(ty, Type::Unknown(_)) {
+            return false;
+        }
+        let fragment = crate::misread::declared(text_of(node, source), self.unit.language);
+        let range = 0..fragment.text.len();
+        let Some(declaration) =
+            crate::definition::node_ending(&fragment, &range, &[Kind::Declaration])
+        else {
+            return false;
+        };
+        self.declaration(declaration, source.again(&fragment, node.start_byte()), out);
+        true
     }
 
     /// `Type<32> name = value;` reads as comparisons where the argument could be a value.

@@ -237,7 +237,7 @@ impl Lowering<'_> {
                     break;
                 }
                 if at == all.len() {
-                    let Some(bound) = self.default(parameter, &bindings, source) else {
+                    let Some(bound) = self.default(parameter, &bindings, None, source) else {
                         break;
                     };
                     all.push(bound);
@@ -354,22 +354,23 @@ impl Lowering<'_> {
             }
             if let Some(bound) = arguments.get(position) {
                 bindings.push((parameter.name.clone(), bound.clone()));
-            } else if let Some(bound) = self.default(parameter, &bindings, source) {
+            } else if let Some(bound) = self.default(parameter, &bindings, None, source) {
                 bindings.push((parameter.name.clone(), bound));
             }
         }
         bindings
     }
 
-    /// The default of a parameter, which may name those before it.
+    /// The default of a parameter, which may name those before it and members of the class whose object `this` is.
     pub(super) fn default(
         &mut self,
         parameter: &Parameter,
         before: &Bindings,
+        this: Option<Expr>,
         source: Source,
     ) -> Option<Bound> {
         let default = parameter.default?;
-        self.under(before.clone(), None, |lowering| {
+        self.under(before.clone(), this, |lowering| {
             if parameter.is_type {
                 Some(Bound::Type(lowering.base_type(default, source)))
             } else {

@@ -124,7 +124,7 @@ impl Lowering<'_> {
                     None => base,
                 }
             }
-            Kind::TemplateType => self.template_type(node, "", source),
+            Kind::TemplateType | Kind::TemplateFunction => self.template_type(node, "", source),
             Kind::QualifiedIdentifier => self.qualified_type(node, "", source),
             Kind::DependentType => match node.named_child(0) {
                 Some(inner) => self.base_type(inner, source),
