@@ -81,6 +81,24 @@ pub(crate) struct Cases {
     others: FxHashMap<(Symbol, i64), Id>,
 }
 
+/// An expression with the numbers of what is known: the block's extents, arguments.
+fn with_known(arena: &mut Arena, id: Id) -> Id {
+    let known: Vec<(Symbol, i64)> = arena
+        .symbols_of(id)
+        .filter_map(|symbol| match arena.symbol_kind(symbol) {
+            SymbolKind::Fixed {
+                value,
+                assumed: false,
+            } => Some((symbol, value)),
+            _ => None,
+        })
+        .collect();
+    known.into_iter().fold(id, |id, (symbol, value)| {
+        let value = arena.constant(value);
+        arena.substitute(id, symbol, value)
+    })
+}
+
 /// What a choice of residue classes leaves to be looked at.
 struct Plan {
     /// Guards that are not shown to treat all lanes of a warp alike.
@@ -108,6 +126,38 @@ impl Cases {
     /// The constraints under which the figure holds, none where it holds whatever the assumed values are;
     /// `None` where that is not shown. `cost` is asked for some requests.
     pub(crate) fn constraints(
+        &mut self,
+        arena: &mut Arena,
+        domain: &Domain,
+        budget: &Budget,
+        figure: &Figure,
+        cost: &mut dyn FnMut(&Case) -> Cost,
+    ) -> Option<Conditions> {
+        if let Some(found) = self.proved(arena, domain, budget, figure, cost) {
+            return Some(found);
+        }
+        // Quotients of what the launch says come out: with 256 threads `(blockIdx.x * blockDim.x + threadIdx.x) / 32` is
+        // `blockIdx.x * 8 + threadIdx.x / 32`.
+        let root = with_known(arena, figure.root);
+        let mut context = figure.context.clone();
+        let mut changed = root != figure.root;
+        for (guard, _) in &mut context.guards {
+            let condition = with_known(arena, guard.condition);
+            changed |= condition != guard.condition;
+            guard.condition = condition;
+        }
+        let figure = Figure {
+            root,
+            context: &context,
+            ..*figure
+        };
+        changed
+            .then(|| self.proved(arena, domain, budget, &figure, cost))
+            .flatten()
+    }
+
+    /// The same for the figure as it is.
+    fn proved(
         &mut self,
         arena: &mut Arena,
         domain: &Domain,
