@@ -31,11 +31,20 @@ pub(crate) struct Program {
     pub(crate) options: Option<Arc<BuildOptions>>,
     /// The files that it is linked with.
     pub(crate) linked: Vec<PathBuf>,
+    /// The same without the definitions that were assumed, where some were.
+    pub(crate) unassumed: Option<Arc<Unassumed>>,
     /// Where its functions begin, see [`Program::functions`].
     pub(crate) functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
     pub(crate) launch_words: OnceLock<LaunchWords>,
     /// See [`Program::build_key`].
     pub(crate) build_key: OnceLock<u64>,
+}
+
+/// A file without the definitions that were assumed for it.
+pub(crate) struct Unassumed {
+    pub(crate) program: Program,
+    /// Kernels whose launches in the file are others then.
+    pub(crate) launched_otherwise: BTreeSet<String>,
 }
 
 impl Program {

@@ -40,6 +40,8 @@ pub struct Expanded {
     pub alternatives: Vec<(Range<usize>, Arc<Expanded>)>,
     /// Definitions assumed because without them no branch of a conditional would be taken.
     pub assumed: Vec<(String, String)>,
+    /// The same text without these, where there are some: what is alike in both does not depend on them.
+    pub unassumed: Option<Arc<Expanded>>,
     /// Every file it depends on besides its own.
     pub reads: Vec<std::path::PathBuf>,
     /// Every file that was read to make it, branches that are not taken included, with the hash of its text.
@@ -112,6 +114,7 @@ impl Expanded {
             embedded: Vec::new(),
             alternatives: Vec::new(),
             assumed: Vec::new(),
+            unassumed: None,
             reads: Vec::new(),
             versions: Vec::new(),
             missing: Vec::new(),

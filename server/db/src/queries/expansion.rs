@@ -125,6 +125,7 @@ impl Look<'_> {
                 within: Vec::new(),
                 bytes: 0,
                 peak: 0,
+                assumes: true,
                 assumed: Vec::new(),
                 once: Vec::new(),
             };
@@ -144,6 +145,7 @@ impl Look<'_> {
             let assumed = first_of_several(&source, &done.undecided, &|spelled, system| {
                 reader.finds(spelled, system)
             });
+            let plain = macros.clone();
             if !assumed.is_empty() {
                 for (name, value) in &assumed {
                     macros.define(name, value);
@@ -196,6 +198,35 @@ impl Look<'_> {
                     None,
                 );
                 text.alternatives.push((range, Arc::new(other)));
+            }
+            if !text.assumed.is_empty() {
+                let (missing, own) = (reader.missing.len(), reader.reads.len());
+                let previous = previous.and_then(|previous| previous.unassumed.as_deref());
+                let earlier = previous
+                    .filter(|_| unwrapped.is_none())
+                    .map(Expanded::as_earlier);
+                reader.assumes = false;
+                let start = reader.before(forced, &beside, plain);
+                let mut done = reader.preprocess(read, start, false, earlier);
+                if unwrapped.is_some() {
+                    done.quiet.clear();
+                }
+                let includes = std::mem::take(&mut reader.includes);
+                let others = reader.missing.split_off(missing);
+                tried.extend(reader.reads.drain(own..));
+                reader.assumes = true;
+                // What a header that was not read would change is not known.
+                let all_read = reader.missing.iter().all(|name| others.contains(name));
+                text.unassumed = all_read.then(|| {
+                    Arc::new(Expanded::new(
+                        absolute(path).into(),
+                        language,
+                        Arc::clone(&source),
+                        done,
+                        includes,
+                        previous,
+                    ))
+                });
             }
             text.missing = std::mem::take(&mut reader.missing);
             text.reads = reader.reads.iter().map(|(path, _)| path.clone()).collect();

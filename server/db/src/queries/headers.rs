@@ -51,6 +51,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) bytes: usize,
     /// The most of them that were held against the limit at one time; without end where one did not fit.
     pub(crate) peak: usize,
+    /// Whether anything is assumed where no branch of a conditional would be taken.
+    pub(crate) assumes: bool,
     /// Definitions assumed in headers.
     pub(crate) assumed: Vec<(String, String)>,
     /// Markers of `#pragma once` that were looked up.
@@ -87,7 +89,14 @@ impl Reader<'_> {
     /// that differ do not matter to it.
     fn header(&mut self, path: &Path, file: &SourceFile, macros: &Macros) -> (Arc<Header>, Macros) {
         let mut hasher = FxHasher::default();
-        (path, file.hash, self.search_key, self.language).hash(&mut hasher);
+        (
+            path,
+            file.hash,
+            self.search_key,
+            self.language,
+            self.assumes,
+        )
+            .hash(&mut hasher);
         let key = hasher.finish();
         if let Some(known) = self.known_header(key, macros) {
             let after = if known.start.fingerprint() == macros.fingerprint() {
@@ -111,6 +120,7 @@ impl Reader<'_> {
             within: Vec::new(),
             bytes: self.bytes + file.text.len(),
             peak: self.bytes + file.text.len(),
+            assumes: self.assumes,
             assumed: Vec::new(),
             once: Vec::new(),
         };
@@ -125,9 +135,13 @@ impl Reader<'_> {
             .flatten();
         let read = unwrapped.as_deref().unwrap_or(&file.text);
         let mut done = inner.preprocess(read, start.clone(), true, None);
-        let assumed = first_of_several(read, &done.undecided, &|spelled, system| {
-            inner.finds(spelled, system)
-        });
+        let assumed = if self.assumes {
+            first_of_several(read, &done.undecided, &|spelled, system| {
+                inner.finds(spelled, system)
+            })
+        } else {
+            Vec::new()
+        };
         // What decided that is looked up again in the second reading, or before what is assumed.
         let mut first = None;
         if !assumed.is_empty() {

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use rustc_hash::FxHasher;
 use warplens_hir::{Item, TemplateArguments, lower};
 use warplens_host::LaunchSite;
-use warplens_ir::{Assumption, AssumptionKind, CalleeLine};
+use warplens_ir::{Assumption, AssumptionKind, CalleeLine, Kernel};
 use warplens_syntax::Expanded;
 
 use crate::lowered::Lowered;
 use crate::memo::hash;
-use crate::program::Program;
+use crate::program::{Program, kernel_name};
 use crate::{Engine, Overrides};
 
 impl Engine {
@@ -44,6 +44,16 @@ impl Engine {
         } else {
             String::new()
         };
+        let unassumed = program.unassumed.as_ref().and_then(|plain| {
+            let name = kernel_name(item);
+            if plain.launched_otherwise.contains(name) {
+                return None;
+            }
+            let plain = &plain.program;
+            let is_it =
+                |other: &&Item| other.kind == item.kind && other.source.start == item.source.start;
+            Some((plain, plain.items.iter().find(is_it)?))
+        });
         let key = hash(&[
             &program.unit_key,
             &text,
@@ -55,6 +65,9 @@ impl Engine {
             &program.text.assumed,
             &directives_within(&program.text, &item.source),
             &program.linked,
+            &unassumed
+                .as_ref()
+                .map(|(plain, item)| (plain.unit_key, &plain.text.text[item.range.clone()])),
         ]);
         if let Some(lowered) = self.contents().kernels.get(key) {
             return (Ok(Some(lowered)), false);
@@ -77,6 +90,11 @@ impl Engine {
                         });
                     }
                 }
+                if let Some((plain, item)) = unassumed
+                    && let Some(other) = lower(&plain.text, item, &plain.unit, &template)
+                {
+                    forget_idle_definitions(&mut kernel, other);
+                }
                 kernel.assumed.extend(program.assumed_of_build());
                 Ok(Some(self.contents().kernels.put(key, Lowered::new(kernel))))
             }
@@ -84,6 +102,19 @@ impl Engine {
             Err(_) => Err(()),
         };
         (lowered, true)
+    }
+}
+
+/// Definitions that were assumed for the file and without which this kernel is the same matter nothing to it.
+fn forget_idle_definitions(kernel: &mut Kernel, mut without: Kernel) {
+    let assumed = std::mem::take(&mut kernel.assumed);
+    without.assumed.clear();
+    let is_same = *kernel == without;
+    let is_definition =
+        |one: &Assumption| matches!(one.kind, AssumptionKind::Conditional { taken: true });
+    kernel.assumed = assumed;
+    if is_same {
+        kernel.assumed.retain(|one| !is_definition(one));
     }
 }
 

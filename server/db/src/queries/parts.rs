@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use warplens_hir::Item;
+use warplens_hir::{Item, ItemKind};
 use warplens_host::{LaunchSite, builds, may_build};
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, Language, directives};
@@ -16,7 +16,7 @@ use crate::Engine;
 use crate::memo::hash;
 use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
-use crate::program::{FileParts, Launched, Program, kernel_name, kernels_of};
+use crate::program::{FileParts, Launched, Program, Unassumed, kernel_name, kernels_of};
 use crate::queries::arguments::arguments_of;
 use crate::queries::expansion::{Buffer, flatten};
 use crate::queries::hosts::ReadAs;
@@ -49,6 +49,24 @@ impl Engine {
             }
         }
         let sites = self.contents().launches_in(&main);
+        if let Some(text) = &translation.text.unassumed {
+            let program = self.contents().program(text, &flatten(&text.includes));
+            let others = self.contents().launches_in(&program);
+            let of = |sites: &[LaunchSite], kernel: &str| -> Vec<LaunchSite> {
+                let own = sites.iter().filter(|site| site.kernel == kernel);
+                own.cloned().collect()
+            };
+            let is_kernel = |item: &&Item| matches!(item.kind, ItemKind::Kernel(_));
+            let names = main.items.iter().filter(is_kernel).map(kernel_name);
+            let launched_otherwise = names
+                .filter(|name| of(&sites, name) != of(&others, name))
+                .map(str::to_owned)
+                .collect();
+            main.unassumed = Some(Arc::new(Unassumed {
+                program,
+                launched_otherwise,
+            }));
+        }
         let (embedded, built) = self.embedded(&main, buffer);
         let mut programs = vec![main];
         for embedded in &embedded {

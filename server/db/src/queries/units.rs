@@ -90,6 +90,7 @@ impl Contents {
             only: None,
             options: None,
             linked: Vec::new(),
+            unassumed: None,
             functions: OnceLock::new(),
             launch_words: OnceLock::new(),
             build_key: OnceLock::new(),

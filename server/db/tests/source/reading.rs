@@ -10,6 +10,7 @@ use warplens_db::settings::Settings;
 use warplens_db::{
     Cancel, Engine, FileAnalysis, Overrides, Project, Variants, language_by_content,
 };
+use warplens_facts::facts::Certainty;
 use warplens_ir::Reason;
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
@@ -329,9 +330,14 @@ fn what_a_kernel_assumes_follows_the_text_around_it() {
         )
     };
     let width = "#if WIDTH == 1\n#define SMALL\n#endif";
+    let small = "#ifdef SMALL\n p[0] = 1;\n#endif";
     let branch = "#if WIDE\n p[0] = 1;\n#endif";
     let texts = [
-        ("k.cu", cuda(width, "", " * WIDTH"), cuda(width, "", " * 1")),
+        (
+            "k.cu",
+            cuda(width, small, " * WIDTH"),
+            cuda(width, small, " * 1"),
+        ),
         (
             "k.cu",
             cuda("", branch, ""),
@@ -1001,20 +1007,23 @@ fn a_guarded_header_that_is_included_again_stays_read() {
 
 #[test]
 fn a_branch_that_only_includes_is_taken_for_headers_that_are_read() {
-    let text = |header: &str| {
+    let text = |header: &str, index: &str| {
         format!(
             "#ifdef CHECKED\n#include {header}\n#endif\n\
-             __global__ void k(float *a) {{ a[threadIdx.x] = 0; }}\n\
+             __global__ void k(float *a) {{ a[threadIdx.x{index}] = 0; }}\n\
              void run(float *a) {{ k<<<8, 256>>>(a); }}\n"
         )
     };
-    let own = text("\"own.h\"");
+    let own = text("\"own.h\"", " * OWN");
     let folder = Folder::new(&[("a.cu", own.as_str()), ("own.h", "#define OWN 1\n")]);
     let kernel = &folder.analyse("a.cu").kernels[0].analysis.facts;
     assert!(!kernel.accesses[0].exact(), "CHECKED is assumed");
     // So it is where names are defined beside them, or where only the build says which header it is.
-    for more in ["<random>\n#define WIDTH 4", "NAME(own.h)"] {
-        let kernel = &analyse(&text(more)).kernels[0].analysis.facts;
+    for (more, index) in [
+        ("<random>\n#define WIDTH 4", " * WIDTH"),
+        ("NAME(own.h)", ""),
+    ] {
+        let kernel = &analyse(&text(more, index)).kernels[0].analysis.facts;
         let assumed = kernel
             .assumptions
             .iter()
@@ -1022,7 +1031,7 @@ fn a_branch_that_only_includes_is_taken_for_headers_that_are_read() {
         assert!(assumed, "{more}");
     }
     // Of the system's headers nothing is missed: nothing has to be assumed, and the figure is exact.
-    let kernel = &analyse(&text("<random>")).kernels[0].analysis.facts;
+    let kernel = &analyse(&text("<random>", "")).kernels[0].analysis.facts;
     assert!(kernel.accesses[0].exact());
     assert!(
         kernel
@@ -1030,4 +1039,40 @@ fn a_branch_that_only_includes_is_taken_for_headers_that_are_read() {
             .iter()
             .all(|one| !one.symbol.is_named("CHECKED"))
     );
+}
+
+#[test]
+fn a_definition_that_is_assumed_matters_to_the_kernels_that_it_changes() {
+    let header = "#if defined(WITH_JSON)\n#include \"json.h\"\n#elif defined(WITH_YAML)\n#include \"yaml.h\"\n#endif\n\
+                  #if defined(WIDE)\n#define STEP 32\n#elif defined(NARROW)\n#define STEP 1\n#endif\n\
+                  #if defined(LARGE)\n#define THREADS 256\n#elif defined(SMALL)\n#define THREADS 64\n#endif\n";
+    let kernel = "#include \"config.h\"\n\
+                  __global__ void apart(float *o, const float *a) { int i = threadIdx.x; o[i] = a[i * STEP]; }\n\
+                  __global__ void alike(float *o, const float *a) { int i = threadIdx.x; o[i] = a[i]; }\n\
+                  __global__ void launched(float *o, const float *a) { int i = threadIdx.x; o[i] = a[i]; }\n\
+                  void run(float *o, float *a) { apart<<<4, 128>>>(o, a); alike<<<4, 128>>>(o, a); launched<<<4, THREADS>>>(o, a); }\n";
+    let folder = Folder::new(&[
+        ("config.h", header),
+        ("json.h", "struct Json { int kind; };\n"),
+        ("yaml.h", "struct Yaml { int kind; };\n"),
+        ("a.cu", kernel),
+    ]);
+    let file = folder.analyse("a.cu");
+    let exact = |at: usize| {
+        let facts = &file.kernels[at].analysis.facts;
+        let accesses = facts.accesses.iter();
+        accesses
+            .map(|access| access.certainty == Certainty::Exact)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(exact(0), [false, false]);
+    assert_eq!(exact(1), [true, true]);
+    assert_eq!(exact(2), [false, false]);
+    let named = |at: usize, name: &str| {
+        let assumptions = &file.kernels[at].analysis.facts.assumptions;
+        assumptions
+            .iter()
+            .any(|one| format!("{one:?}").contains(name))
+    };
+    assert!(named(0, "WIDE") && !named(1, "WIDE") && !named(1, "WITH_JSON"));
 }
