@@ -113,6 +113,8 @@ pub(crate) struct Header {
     pub(crate) weight: usize,
     /// Definitions assumed in it and in all it includes.
     pub(crate) assumed: Vec<(String, String)>,
+    /// Something would have been assumed in it, or in what it includes, had that been asked for.
+    pub(crate) withheld: bool,
     /// The generation of the files for which all that was last seen to hold.
     pub(crate) seen: AtomicU64,
 }

@@ -133,6 +133,7 @@ impl Executor<'_> {
         });
         let accesses = self.accesses.len();
         let branches = self.branches.len();
+        let barriers = self.barriers.len();
         let contexts = self.contexts.len();
         let lost = self.lost.len();
         let guesses = self.guesses.len();
@@ -200,6 +201,7 @@ impl Executor<'_> {
         self.accesses.truncate(accesses);
         self.branches.truncate(branches);
         self.contexts.truncate(contexts);
+        self.barriers.truncate(barriers);
         self.ways.retain(|way| way.outer < contexts);
         if self.steps != u32::MAX {
             self.lost.truncate(lost);

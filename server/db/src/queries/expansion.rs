@@ -127,6 +127,7 @@ impl Look<'_> {
                 peak: 0,
                 assumes: true,
                 assumed: Vec::new(),
+                withheld: false,
                 once: Vec::new(),
             };
             let forced = command
@@ -199,7 +200,8 @@ impl Look<'_> {
                 );
                 text.alternatives.push((range, Arc::new(other)));
             }
-            if !text.assumed.is_empty() {
+            // Who has no kernels need not know.
+            if !text.assumed.is_empty() && source.contains(marker) {
                 let (missing, own) = (reader.missing.len(), reader.reads.len());
                 let previous = previous.and_then(|previous| previous.unassumed.as_deref());
                 let earlier = previous

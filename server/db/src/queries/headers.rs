@@ -55,6 +55,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) assumes: bool,
     /// Definitions assumed in headers.
     pub(crate) assumed: Vec<(String, String)>,
+    /// Something would have been assumed in them.
+    pub(crate) withheld: bool,
     /// Markers of `#pragma once` that were looked up.
     pub(crate) once: Vec<String>,
 }
@@ -89,14 +91,7 @@ impl Reader<'_> {
     /// that differ do not matter to it.
     fn header(&mut self, path: &Path, file: &SourceFile, macros: &Macros) -> (Arc<Header>, Macros) {
         let mut hasher = FxHasher::default();
-        (
-            path,
-            file.hash,
-            self.search_key,
-            self.language,
-            self.assumes,
-        )
-            .hash(&mut hasher);
+        (path, file.hash, self.search_key, self.language).hash(&mut hasher);
         let key = hasher.finish();
         if let Some(known) = self.known_header(key, macros) {
             let after = if known.start.fingerprint() == macros.fingerprint() {
@@ -122,6 +117,7 @@ impl Reader<'_> {
             peak: self.bytes + file.text.len(),
             assumes: self.assumes,
             assumed: Vec::new(),
+            withheld: false,
             once: Vec::new(),
         };
         inner.stack.push(path.to_path_buf());
@@ -135,13 +131,13 @@ impl Reader<'_> {
             .flatten();
         let read = unwrapped.as_deref().unwrap_or(&file.text);
         let mut done = inner.preprocess(read, start.clone(), true, None);
-        let assumed = if self.assumes {
-            first_of_several(read, &done.undecided, &|spelled, system| {
-                inner.finds(spelled, system)
-            })
-        } else {
-            Vec::new()
-        };
+        let mut assumed = first_of_several(read, &done.undecided, &|spelled, system| {
+            inner.finds(spelled, system)
+        });
+        if !self.assumes {
+            inner.withheld |= !assumed.is_empty();
+            assumed.clear();
+        }
         // What decided that is looked up again in the second reading, or before what is assumed.
         let mut first = None;
         if !assumed.is_empty() {
@@ -204,6 +200,7 @@ impl Reader<'_> {
             bytes: inner.bytes - self.bytes,
             peak: inner.peak.saturating_sub(self.bytes),
             assumed: inner.assumed,
+            withheld: inner.withheld,
             seen: AtomicU64::new(self.generation.unwrap_or(u64::MAX)),
         });
         if header.peak <= MOST_READ {
@@ -220,7 +217,11 @@ impl Reader<'_> {
             headers.by_key.get(&key).cloned()?
         };
         let known = readings.into_iter().rev().find(|reading| {
-            reading.start.reads_alike(macros, &reading.trace)
+            (if self.assumes {
+                !reading.withheld
+            } else {
+                reading.assumed.is_empty()
+            }) && reading.start.reads_alike(macros, &reading.trace)
                 && self.reads_as_much(reading)
                 && self.still_holds(reading)
         })?;
@@ -419,6 +420,7 @@ impl Includes for Reader<'_> {
         self.peak = self.peak.max(peak);
         self.bytes += header.bytes;
         self.assumed.extend(header.assumed.iter().cloned());
+        self.withheld |= header.withheld;
         self.reads.extend(header.reads.iter().cloned());
         self.missing.extend(header.missing.iter().cloned());
         self.absent.extend(header.absent.iter().cloned());

@@ -209,3 +209,37 @@ fn an_iterator_that_no_launch_binds_is_dereferenced_behind_arithmetic() {
                 }\n";
     assert_eq!(sectors(text), [4.0, 4.0]);
 }
+
+#[test]
+fn a_function_that_only_synchronises_costs_its_kernel_nothing() {
+    let before = "__device__ void meet() { __syncthreads(); }";
+    assert_eq!(
+        sectors(&kernel(before, "o[i] = a[i]; meet(); o[i + 32] = 1;")),
+        [4.0, 4.0, 4.0]
+    );
+}
+
+#[test]
+fn a_recursive_template_with_the_name_of_a_builtin_is_itself() {
+    let before = "template <int I, int N> __device__ void step(float *a) {\n\
+                  \x20 if constexpr (I < N) { a[I * 32 + threadIdx.x] = 1; step<I + 1, N>(a); }\n}";
+    assert_eq!(sectors(&kernel(before, "step<0, 3>(o);")), [4.0, 4.0, 4.0]);
+}
+
+#[test]
+fn a_method_of_what_is_taken_for_a_number_is_not_understood() {
+    let text = "template <class Set> __global__ void k(Set set, const float *a) { set.put(a[threadIdx.x]); }";
+    let engine = Engine::new(Profiles::builtin());
+    let (settings, overrides) = (Settings::default(), Overrides::default());
+    let document = Document::new(text, Language::Cuda);
+    let file = engine
+        .analyze(
+            &document,
+            "a.cu".as_ref(),
+            &settings,
+            &overrides,
+            &Cancel::default(),
+        )
+        .expect("not cancelled");
+    assert_eq!(file.kernels[0].analysis.facts.not_understood.len(), 1);
+}

@@ -543,7 +543,10 @@ impl Lowering<'_> {
                     let function = definition.node(&[Kind::FunctionDefinition])?;
                     Some(function.parent()?.kind() == Kind::TemplateDeclaration)
                 };
-                !entered || !(name.starts_with("atomic") || template().unwrap_or(true))
+                // None of the toolkit's functions is given template arguments.
+                !entered
+                    || !explicit.is_empty()
+                    || !(name.starts_with("atomic") || template().unwrap_or(true))
             });
             candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
         }

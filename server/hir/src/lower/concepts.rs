@@ -1,6 +1,6 @@
 //! Concepts: template parameters that they make types of, and whether they hold (C++20 13.7.9 [temp.concept]).
 
-use warplens_ir::{Bindings, Bound, Storage, Type};
+use warplens_ir::{Bindings, Bound, Expr, Storage, Type};
 use warplens_syntax::{Field, Kind, Node};
 
 use super::candidate::Candidate;
@@ -74,9 +74,22 @@ impl Lowering<'_> {
             .node(&[Kind::FunctionDefinition])
             .and_then(|function| function.parent())
             .filter(|parent| parent.kind() == Kind::TemplateDeclaration);
-        let Some(template) = template else {
-            return Constraints::None;
-        };
+        match template {
+            Some(template) => {
+                self.constraints_of(template, source, bindings, candidate.this.clone())
+            }
+            None => Constraints::None,
+        }
+    }
+
+    /// The same of a template.
+    pub(super) fn constraints_of(
+        &mut self,
+        template: Node,
+        source: Source,
+        bindings: &Bindings,
+        this: Option<Expr>,
+    ) -> Constraints {
         let mut all: Vec<Option<bool>> = Vec::new();
         for parameter in self.parameters(template, source) {
             if let Some(concept) = parameter.constraint {
@@ -89,7 +102,7 @@ impl Lowering<'_> {
             // The parentheses of `requires (…)` are in the field as well.
             && let Some(asked) = clause.fields(Field::Constraint).find(Node::is_named)
         {
-            let value = self.under(bindings.clone(), candidate.this.clone(), |lowering| {
+            let value = self.under(bindings.clone(), this, |lowering| {
                 lowering.constant_node(asked, source)
             });
             all.push(value.map(|value| value != 0));

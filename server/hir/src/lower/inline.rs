@@ -45,7 +45,7 @@ impl Lowering<'_> {
             return Some(applied);
         }
         let several = candidates.len() > 1;
-        let mut best: Option<(i32, Constraints, Bindings, Candidate)> = None;
+        let mut viable: Vec<(i32, Constraints, Bindings, Candidate)> = Vec::new();
         for candidate in candidates {
             let Some((mut score, bindings)) = self.fits(&candidate, explicit, arguments, several)
             else {
@@ -62,21 +62,22 @@ impl Lowering<'_> {
                 Constraints::Hold => score += 1,
                 Constraints::None | Constraints::Untold => {}
             }
-            if let Some((of, others, ..)) = &best {
-                // Which of two constraints asks for more is not told either.
-                let open = [constraints, *others];
-                if open.contains(&Constraints::Untold)
-                    || score == *of && open == [Constraints::Hold; 2]
-                {
-                    return None;
-                }
-                if score <= *of {
-                    continue;
-                }
-            }
-            best = Some((score, constraints, bindings, candidate));
+            viable.push((score, constraints, bindings, candidate));
         }
-        let (.., bindings, candidate) = best?;
+        let best = viable.iter().map(|(score, ..)| *score).max()?;
+        viable.retain(|(score, ..)| *score > best - UNTOLD);
+        let is =
+            |of: Constraints| move |one: &&(i32, Constraints, Bindings, Candidate)| one.1 == of;
+        let untold = viable.iter().filter(is(Constraints::Untold)).count();
+        viable.retain(|(score, ..)| *score == best || untold > 0);
+        // Which of two constraints asks for more is not told either.
+        let held = viable.iter().filter(is(Constraints::Hold)).count();
+        if viable.len() > 1 && (untold > 0 || held > 1) {
+            return None;
+        }
+        // Of others that fit alike the first.
+        let first = viable.iter().position(|(score, ..)| *score == best)?;
+        let (.., bindings, candidate) = viable.swap_remove(first);
         Some(self.inline(&candidate, bindings, arguments, site))
     }
 

@@ -638,7 +638,7 @@ impl Lowering<'_> {
             }
             Type::Library(of) => self.group_method(&of.clone(), name, arguments, site),
             // `half`'s and other small classes' conversions.
-            Type::Float { .. } | Type::Int { .. } => {
+            Type::Float { .. } | Type::Int { .. } if arguments.is_empty() => {
                 Some(self.computed(std::slice::from_ref(object), object.ty.clone(), site))
             }
             _ => None,

@@ -2,6 +2,7 @@
 
 use warplens_syntax::{Field, Kind, Node};
 
+use super::concepts::Constraints;
 use super::forms::{Parameter, templated};
 use super::instances::{is_open, key_of_instance, spell_instance};
 use super::library::library_arguments;
@@ -271,7 +272,16 @@ impl Lowering<'_> {
         let rest = patterns
             .last()
             .is_some_and(|last| last.kind() == Kind::ParameterPackExpansion);
-        if patterns.len() != arguments.len() && !(rest && arguments.len() + 1 >= patterns.len()) {
+        // What a specialisation leaves out is what its template gives.
+        if patterns.len() < arguments.len() && !rest {
+            let written = text_of(name.field(Field::Name)?, source);
+            let primary = self.unit.templates(Name::new(written, source.space));
+            if self.with_defaults(&primary, &arguments[..patterns.len()]) != arguments {
+                return None;
+            }
+        } else if patterns.len() != arguments.len()
+            && !(rest && arguments.len() + 1 >= patterns.len())
+        {
             return None;
         }
         let mut bindings: Bindings = Vec::new();
@@ -311,6 +321,11 @@ impl Lowering<'_> {
                 Some(ref bound) if bound == argument => score += 2,
                 _ => return None,
             }
+        }
+        match self.constraints_of(template, source, &bindings, None) {
+            Constraints::Fail => return None,
+            Constraints::Hold => score += 1,
+            Constraints::None | Constraints::Untold => {}
         }
         Some((score, bindings))
     }

@@ -56,12 +56,17 @@ pub(crate) fn offers(text: &str) -> FxHashSet<String> {
     names
 }
 
+/// What a text includes, but for the system's headers.
 pub(super) fn included(text: &str) -> Vec<String> {
     text.lines()
         .filter_map(|line| {
             let rest = line.trim_start().strip_prefix('#')?.trim_start();
             let rest = rest.strip_prefix("include")?.trim_start();
-            Some(rest.strip_prefix('"')?.split_once('"')?.0.to_owned())
+            let spelled = match rest.strip_prefix('<') {
+                Some(rest) => rest.split_once('>')?.0,
+                None => rest.strip_prefix('"')?.split_once('"')?.0,
+            };
+            (!warplens_base::is_system_header(spelled)).then(|| spelled.to_owned())
         })
         .collect()
 }
