@@ -5,8 +5,6 @@
 //! every kernel of the file that takes a pointer to the structure takes that instead. Host code is changed
 //! where all of it is seen (see [`crate::rules::mem::aos::aos_host`]); elsewhere the title says that it remains to be done.
 
-use std::fmt::Write as _;
-
 use warplens_facts::facts::{Access, Space};
 use warplens_hir::Semantics;
 use warplens_hir::semantics::{ElementUse, children, declared_name, parameters};
@@ -15,7 +13,8 @@ use warplens_syntax::{Document, Field, Kind, Language, Node, has_word};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
 use crate::rules::mem::aos::aos_host::{self, Host};
 use crate::rules::mem::aos::structure::{Converted, Definition};
-use crate::wording::{counted, faster, number, occupancy};
+use crate::subjects::access::unit;
+use crate::wording::{TITLE, counted, faster, number, occupancy, short};
 
 const RULE: &str = "mem/aos";
 
@@ -106,8 +105,8 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     let analysis = (request.reanalyze)(&copy, &names)?;
     let proof = Proof::new(request, &analysis.kernels(), kernel, target, &names, &copy)?;
     let mut title = format!(
-        "Turn the array of `{}` into a structure of arrays: {} -> {}{}, {}",
-        definition.name,
+        "Turn `{}` into arrays: {} → {}{}, {}",
+        short(&definition.name),
         counted(proof.before, unit(access).0, unit(access).1),
         number(proof.after),
         occupancy(kernel.occupancy, proof.occupancy),
@@ -115,15 +114,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     );
     let complete = by_hand.is_none();
     if let Some(lines) = by_hand {
-        title.push_str(" (host allocation, copies and launches remain to be changed by hand");
-        if let Some((first, rest)) = lines.split_first() {
-            let plural = if rest.is_empty() { "line" } else { "lines" };
-            let _ = write!(title, ": {plural} {first}");
-            for line in rest {
-                let _ = write!(title, ", {line}");
-            }
-        }
-        title.push(')');
+        title.push_str(&left(&lines, TITLE.saturating_sub(title.chars().count())));
     }
     Some(Fix {
         title,
@@ -134,13 +125,28 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     })
 }
 
-/// How the units that an access touches are called.
-fn unit(access: &Access) -> (&'static str, &'static str) {
-    match access.transaction_bytes {
-        32 => ("sector", "sectors"),
-        64 | 128 => ("line", "lines"),
-        _ => ("transaction", "transactions"),
+/// What remains to be done by hand, in `room` letters: the lines that have room there, and how many more.
+fn left(lines: &[usize], room: usize) -> String {
+    let of_lines = |shown: usize| match &lines[..shown] {
+        [] => " (host code remains to be changed by hand)".to_owned(),
+        shown => {
+            let numbers: Vec<String> = shown.iter().map(ToString::to_string).collect();
+            let plural = if lines.len() == 1 { "line" } else { "lines" };
+            let more = match lines.len() - shown.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                " (host code by hand: {plural} {}{more})",
+                numbers.join(", ")
+            )
+        }
+    };
+    let mut shown = lines.len();
+    while shown > 1 && of_lines(shown).chars().count() > room {
+        shown -= 1;
     }
+    of_lines(shown)
 }
 
 /// What the analysis of the edited copy says.
