@@ -136,10 +136,7 @@ fn left(lines: &[usize], room: usize) -> String {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            format!(
-                " (host code by hand: {plural} {}{more})",
-                numbers.join(", ")
-            )
+            format!(" (by hand: {plural} {}{more})", numbers.join(", "))
         }
     };
     let mut shown = lines.len();
