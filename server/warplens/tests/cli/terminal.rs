@@ -178,7 +178,7 @@ fn standard_input_is_a_file_of_its_language() {
         "markdown",
     ];
     let page = piped(&folder, &report, opencl);
-    assert!(page.out.contains("stdin.cl"), "{page:?}");
+    assert!(page.out.contains("`a[get_global_id(0) * 32]`"), "{page:?}");
 }
 
 #[test]
