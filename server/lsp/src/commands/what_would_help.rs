@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
+use warplens_advice::VISIBLE_GAIN;
 use warplens_db::{PlacedFinding, PlacedFix, PlacedKernel};
 
 use crate::convert;
@@ -14,7 +15,7 @@ use crate::peer::Peer;
 use crate::requests::invalid;
 use crate::session::Session;
 
-/// A factor or a finding below this speedup would not help.
+/// A factor below this speedup would not help.
 const HELPS: f64 = 1.01;
 
 #[derive(Deserialize)]
@@ -24,8 +25,8 @@ struct WhatWouldHelpParams {
 }
 
 /// Returns what the kernel would gain, the most first: `factors`, each the speedup of the kernel without one cause of
-/// waiting; `actions`, each with its title, its rule, its predicted speedup and the edit that a client applies; and `findings`, which
-/// no action cures, each with its headline, its rule, what it is predicted to gain and its place.
+/// waiting; `actions`, each with its title, its rule, its predicted speedup and the edit that a client applies; and `findings` of a
+/// visible gain that no action cures, each with its headline, its rule, what it is predicted to gain and its place.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let WhatWouldHelpParams { uri, kernel } = super::params(super::WHAT_WOULD_HELP, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
@@ -84,7 +85,7 @@ fn cures<'a>(
         .filter(|one| one.kernel.as_deref() == Some(name))
         .collect();
     let mut left: Vec<&PlacedFinding> = Vec::new();
-    for one in found.iter().filter(|one| one.gain >= HELPS) {
+    for one in found.iter().filter(|one| one.gain >= VISIBLE_GAIN) {
         let inside = (placed.start..=placed.end).contains(&one.range.start);
         let answered = fixes.iter().any(|fix| fix.rule == one.rule);
         let alone = found.iter().filter(|other| other.rule == one.rule).count() == 1;
