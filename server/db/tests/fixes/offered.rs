@@ -539,6 +539,15 @@ fn assert_compiles(file: &File) {
     );
 }
 
+/// The lines that a title tells: `13, 17-20 and 3 more`.
+fn numbers(told: &str) -> impl Iterator<Item = usize> {
+    let told = told.split(" and ").next().unwrap_or_default();
+    told.split(", ").flat_map(|run| {
+        let (first, last) = run.split_once('-').unwrap_or((run, run));
+        first.parse().expect("a line")..=last.parse::<usize>().expect("a line")
+    })
+}
+
 #[test]
 fn our_particles_become_a_structure_of_arrays() {
     let file = File::of_kernels("particles.cu");
@@ -556,15 +565,8 @@ fn our_particles_become_a_structure_of_arrays() {
         .expect("lines")
         .trim_end_matches(')');
     let text = file.text();
-    // The last may be followed by how many more have no room in the title.
-    let told = lines.split(" and ").next().expect("lines");
-    let told: Vec<&str> = told
-        .split(", ")
-        .map(|line| {
-            text.lines()
-                .nth(line.parse::<usize>().unwrap() - 1)
-                .unwrap()
-        })
+    let told: Vec<&str> = numbers(lines)
+        .map(|line| text.lines().nth(line - 1).unwrap())
         .collect();
     assert!(told.iter().all(|line| line.contains("device")), "{told:?}");
     assert!(
@@ -685,7 +687,7 @@ fn host_code_that_is_not_all_seen_is_left_and_its_lines_told() {
             .expect("lines")
             .trim_end_matches(')');
         assert!(
-            told.split(", ").any(|line| line == launch.to_string()),
+            numbers(told).any(|line| line == launch),
             "{}",
             fixes[0].title
         );

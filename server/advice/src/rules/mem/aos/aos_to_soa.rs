@@ -127,23 +127,35 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
 
 /// What remains to be done by hand, in `room` letters: the lines that have room there, and how many more.
 fn left(lines: &[usize], room: usize) -> String {
-    let of_lines = |shown: usize| match &lines[..shown] {
-        [] => " (host code remains to be changed by hand)".to_owned(),
-        shown => {
-            let numbers: Vec<String> = shown.iter().map(ToString::to_string).collect();
-            let plural = if lines.len() == 1 { "line" } else { "lines" };
-            let more = match lines.len() - shown.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!(" (by hand: {plural} {}{more})", numbers.join(", "))
+    // Lines that follow each other, as first and last.
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for line in lines {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *line => *last = *line,
+            _ => runs.push((*line, *line)),
         }
-    };
-    let mut shown = lines.len();
-    while shown > 1 && of_lines(shown).chars().count() > room {
-        shown -= 1;
     }
-    of_lines(shown)
+    let plural = if lines.len() == 1 { "line" } else { "lines" };
+    let of_runs = |shown: usize| {
+        let told = runs[..shown]
+            .iter()
+            .map(|(first, last)| match last - first {
+                0 => first.to_string(),
+                _ => format!("{first}-{last}"),
+            });
+        let told = told.collect::<Vec<_>>().join(", ");
+        let rest = runs[shown..].iter().map(|(first, last)| last - first + 1);
+        let more = match rest.sum::<usize>() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(" (by hand: {plural} {told}{more})")
+    };
+    if runs.is_empty() {
+        return " (host code remains to be changed by hand)".to_owned();
+    }
+    let fits = |shown: &usize| of_runs(*shown).chars().count() <= room;
+    of_runs((1..=runs.len()).rev().find(fits).unwrap_or(1))
 }
 
 /// What the analysis of the edited copy says.
