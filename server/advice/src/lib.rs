@@ -330,6 +330,10 @@ pub fn actions(request: &fixes::Request<'_>) -> Vec<fixes::Fix> {
         .iter()
         .flat_map(|rule| rule.actions)
         .flat_map(|action| action(request))
+        .map(|fix| fixes::Fix {
+            title: wording::titled(&fix.title),
+            ..fix
+        })
         .collect()
 }
 

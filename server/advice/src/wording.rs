@@ -80,6 +80,51 @@ pub(crate) fn short(name: &str) -> String {
     letters[..head].iter().chain(&['…']).chain(tail).collect()
 }
 
+/// Letters of an action's title, at most.
+pub(crate) const TITLE: usize = 100;
+
+/// An action's title in at most that many letters. It begins with what is done and ends with what that gains and what is left to
+/// do: its middle goes, after long names were shortened. What code marks enclose stays whole or goes.
+pub(crate) fn titled(title: &str) -> String {
+    if title.chars().count() <= TITLE {
+        return title.to_owned();
+    }
+    let pieces = title.split('`').enumerate();
+    let pieces = pieces.map(|(at, piece)| match at % 2 {
+        0 => piece.to_owned(),
+        _ => short(piece),
+    });
+    let title = pieces.collect::<Vec<_>>().join("`");
+    let letters = title.chars().count();
+    if letters <= TITLE {
+        return title;
+    }
+    // Blanks outside of code marks, and those of them behind a clause: the end begins with a whole one.
+    let letters: Vec<char> = title.chars().collect();
+    let mut code = false;
+    let mut blanks = Vec::new();
+    for (at, letter) in letters.iter().enumerate() {
+        code ^= *letter == '`';
+        if *letter == ' ' && !code {
+            blanks.push(at);
+        }
+    }
+    let gap: Vec<char> = " … ".chars().collect();
+    let room = TITLE - gap.len();
+    let least = blanks.iter().rfind(|at| **at <= room / 3);
+    let least = least.copied().unwrap_or_default();
+    let behind_clause = |at: &&usize| letters[..**at].ends_with(&[',']);
+    let tail = |at: &&usize| least + letters.len() - **at <= room + 1;
+    let ends = || blanks.iter().filter(tail);
+    let Some(end) = ends().find(behind_clause).or_else(|| ends().next()) else {
+        return letters[..TITLE - 1].iter().chain(&['…']).collect();
+    };
+    let end = &letters[end + 1..];
+    let head = blanks.iter().rfind(|at| **at + end.len() <= room);
+    let head = &letters[..head.copied().unwrap_or(least)];
+    head.iter().chain(&gap).chain(end).collect()
+}
+
 /// Makes the first clause of a finding the headline, what it gains before what to do, and leaves the others as lines below.
 /// What does not fit is told in full below.
 pub(crate) fn headed(finding: &mut Finding) {
@@ -130,13 +175,13 @@ fn fitted(text: &str, room: usize) -> String {
     format!("{cut}…")
 }
 
-/// `, occupancy 100 % -> 88 %`, where it changes.
+/// `, occupancy 100 % → 88 %`, where it changes.
 pub(crate) fn occupancy(before: f64, after: f64) -> String {
     let percent = |fraction: f64| (fraction * 100.0).round();
     if percent(before) == percent(after) {
         String::new()
     } else {
-        format!(", occupancy {} % -> {} %", percent(before), percent(after))
+        format!(", occupancy {} % → {} %", percent(before), percent(after))
     }
 }
 
@@ -294,6 +339,41 @@ mod tests {
     }
 
     #[test]
+    fn a_long_title_loses_its_middle() {
+        let fits = "Pad `tile` to [32][33]: 32 passes → 1, 1.33x faster";
+        assert_eq!(titled(fits), fits);
+        let name = "a_name_that_is_longer_than_the_headline_of_a_finding_has_room_for";
+        let named = titled(&format!(
+            "Load `{name}` once, before the loop, {}",
+            faster(1.4)
+        ));
+        assert!(named.contains('…') && named.ends_with("` once, before the loop, 1.40x faster"));
+        let long = format!(
+            "Stage `{name}` through a tile of 32x32 in shared memory: 32 sectors → 4, occupancy 100 % → 75 %, 1.20x faster \
+             (launch not seen: blocks must be 32x32)"
+        );
+        let cut = titled(&long);
+        assert!(cut.chars().count() <= TITLE, "{cut}");
+        assert!(
+            cut.starts_with("Stage `a_name") && cut.matches('`').count() == 2,
+            "{cut}"
+        );
+        assert!(
+            cut.contains(" … ")
+                && cut.ends_with(" 1.20x faster (launch not seen: blocks must be 32x32)"),
+            "{cut}"
+        );
+        // Nothing to cut at.
+        assert!(titled(&"x".repeat(300)).chars().count() <= TITLE);
+        assert!(
+            titled(&format!("Move `{}` out", "a b ".repeat(60)))
+                .chars()
+                .count()
+                <= TITLE
+        );
+    }
+
+    #[test]
     fn only_the_assumptions_that_matter_are_named() {
         let kernel = Kernel::new()
             .assume("n", "1024")
@@ -391,7 +471,7 @@ mod tests {
         assert_eq!(counted(32.0, "pass", "passes"), "32 passes");
         assert_eq!(counted(1.0, "pass", "passes"), "1 pass");
         assert_eq!(counted(8.5, "sector", "sectors"), "8.5 sectors");
-        assert_eq!(occupancy(1.0, 0.875), ", occupancy 100 % -> 88 %");
+        assert_eq!(occupancy(1.0, 0.875), ", occupancy 100 % → 88 %");
         assert_eq!(occupancy(1.0, 0.999), "");
     }
 }

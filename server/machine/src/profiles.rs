@@ -133,7 +133,7 @@ impl Profiles {
             .ids()
             .map(|id| {
                 let squeezed = squeeze(id);
-                let apart = difference(&wanted, &squeezed);
+                let apart = difference(&wanted, &squeezed).min(from_model(&wanted, id));
                 (apart, squeezed.len().abs_diff(wanted.len()), id)
             })
             // More than a third wrong is another name, not a misspelt one.
@@ -146,6 +146,16 @@ impl Profiles {
             .take_while(|(apart, ..)| Some(*apart) == nearest);
         nearest.take(most).map(|(.., id)| id).collect()
     }
+}
+
+/// The edits to the nearest beginning of an id that names a model, which goes by it: `a100x` is one letter from `a100-sxm4-40gb`.
+fn from_model(wanted: &str, id: &str) -> usize {
+    let ends = id.match_indices('-').map(|(at, _)| at);
+    let beginnings = ends.map(|at| squeeze(&id[..at]));
+    // A family is not enough: `rtx`, `tesla`.
+    let models = beginnings.filter(|name| name.contains(|c: char| c.is_ascii_digit()));
+    let edits = models.map(|name| crate::spelling::edits(wanted, &name));
+    edits.min().unwrap_or(usize::MAX)
 }
 
 /// How far apart two names are: 0 where one contains the other, else the edits between them.

@@ -238,7 +238,7 @@ impl KernelTable {
                 &mut out,
                 Paint::Quiet,
                 "* assumed: say it in the source with `// warplens: block=(x,y) grid=(x,y)`, \
-                 in warplens.toml, or with --block and --grid of `warplens estimate`\n",
+                 in warplens.toml, or with --block and --grid\n",
             );
         }
         if self.partial {

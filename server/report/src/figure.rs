@@ -61,7 +61,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A time; where it depends on sizes that nothing gives, how: `12.3 ps × n + 7.1 µs`, else which it needs. `None` where nothing
+/// A time; where it depends on sizes that nothing gives, how: `12.3 ps × n`, else which it needs. `None` where nothing
 /// is predicted.
 pub fn predicted(
     milliseconds: Option<f64>,

@@ -47,6 +47,12 @@ pub fn extents(text: &str) -> Result<[u64; 3], String> {
     Ok(value)
 }
 
+/// How many of something are printed: none would be no answer.
+pub fn count(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("\"{text}\" is not a whole number of 1 or more"))
+}
+
 /// Extents as an option takes them, without trailing ones.
 pub fn as_given(size: [u64; 3]) -> String {
     match size {
@@ -106,36 +112,56 @@ pub fn argument(text: &str) -> Result<(String, Option<i64>), String> {
         }
         _ => binding(text)?,
     };
-    let number = scalar(&value).ok_or_else(|| format!("\"{value}\" is not a number"))?;
-    Ok((name, number))
+    match scalar(&value) {
+        Scalar::Whole(number) => Ok((name, Some(number))),
+        Scalar::Fraction => Ok((name, None)),
+        Scalar::TooLarge => Err(format!(
+            "\"{value}\" is out of range: a whole number is from {} to {}",
+            i64::MIN,
+            i64::MAX
+        )),
+        Scalar::No => Err(format!("\"{value}\" is not a number")),
+    }
 }
 
-/// `None` where it is no number; the number is `None` where it has a fraction.
-#[allow(clippy::option_option)]
-fn scalar(text: &str) -> Option<Option<i64>> {
+/// What a text says where a scalar is expected.
+enum Scalar {
+    Whole(i64),
+    Fraction,
+    /// A whole number that no integer parameter holds.
+    TooLarge,
+    No,
+}
+
+fn scalar(text: &str) -> Scalar {
     let bare = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let (negative, digits) = match bare.strip_prefix('-') {
         Some(rest) => (true, rest),
-        None => (false, bare),
+        None => (false, bare.strip_prefix('+').unwrap_or(bare)),
     };
     let hexadecimal = digits
         .strip_prefix("0x")
         .or_else(|| digits.strip_prefix("0X"));
-    let whole = match hexadecimal {
-        Some(hexadecimal) => i64::from_str_radix(hexadecimal, 16).ok(),
-        None => digits.parse::<i64>().ok(),
-    };
-    if let Some(whole) = whole {
-        return Some(Some(if negative { -whole } else { whole }));
+    let (digits, radix) = hexadecimal.map_or((digits, 10), |digits| (digits, 16));
+    if !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix)) {
+        let whole = i128::from_str_radix(digits, radix).ok();
+        let whole = whole.map(|whole| if negative { -whole } else { whole });
+        let whole = whole.and_then(|whole| i64::try_from(whole).ok());
+        return whole.map_or(Scalar::TooLarge, Scalar::Whole);
     }
     match text {
-        "true" => return Some(Some(1)),
-        "false" => return Some(Some(0)),
+        "true" => return Scalar::Whole(1),
+        "false" => return Scalar::Whole(0),
         _ => {}
     }
-    let real: f64 = text.trim_end_matches(['f', 'F']).parse().ok()?;
-    let whole = real.is_finite() && real == real.trunc() && real.abs() < 9e15;
-    Some(whole.then_some(real as i64))
+    let Ok(real) = text.trim_end_matches(['f', 'F']).parse::<f64>() else {
+        return Scalar::No;
+    };
+    if real.is_finite() && real == real.trunc() && real.abs() < 9e15 {
+        Scalar::Whole(real as i64)
+    } else {
+        Scalar::Fraction
+    }
 }
 
 /// `NAME[=VALUE]` of `-D`; without a value it is 1, as a C compiler takes it.
@@ -223,6 +249,14 @@ mod tests {
     }
 
     #[test]
+    fn a_count_is_one_or_more() {
+        assert_eq!(count("3"), Ok(3));
+        for wrong in ["0", "-1", "", "two"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_block_is_halved_until_it_fits() {
         assert_eq!(fitting([2048, 1, 1], 1024), [1024, 1, 1]);
         assert_eq!(fitting([2000, 1, 1], 1024), [1024, 1, 1]);
@@ -239,8 +273,17 @@ mod tests {
         assert_eq!(argument("n=1e6"), Ok(("n".to_owned(), Some(1_000_000))));
         assert_eq!(argument("flag=true"), Ok(("flag".to_owned(), Some(1))));
         assert_eq!(argument("alpha=1.5f"), Ok(("alpha".to_owned(), None)));
-        for wrong in ["n", "=3", "n=", "n=many", "3n=1"] {
+        assert_eq!(
+            argument("n=-9223372036854775808"),
+            Ok(("n".to_owned(), Some(i64::MIN)))
+        );
+        for wrong in ["n", "=3", "n=", "n=many", "3n=1", "n=0x", "n=-"] {
             assert!(argument(wrong).is_err(), "{wrong}");
+        }
+        let digits = format!("n={}", "9".repeat(50));
+        for large in ["n=9223372036854775808", "n=0xFFFFFFFFFFFFFFFF", &digits] {
+            let refused = argument(large).unwrap_err();
+            assert!(refused.contains("out of range"), "{refused}");
         }
     }
 

@@ -475,7 +475,7 @@ subcommands.compare = {
   end,
 }
 
---- Lists what the kernel is predicted to gain, the most first; an action that is chosen is made.
+--- Lists what the kernel is predicted to gain, the most first; an action that is chosen is made, a finding shown.
 ---@param bufnr integer
 ---@param kernel string
 local function help(bufnr, kernel)
@@ -485,6 +485,10 @@ local function help(bufnr, kernel)
     for _, action in ipairs(answer.actions) do
       table.insert(entries, { text = action.title, speedup = action.speedup, edit = action.edit })
     end
+    -- Older servers do not list findings that no action cures.
+    for _, found in ipairs(answer.findings or {}) do
+      table.insert(entries, { text = found.title, speedup = found.speedup, range = found.range })
+    end
     for _, factor in ipairs(answer.factors) do
       local text = ('without %s: %.2fx faster'):format(factor.factor:gsub('%-', ' '), factor.speedup)
       table.insert(entries, { text = text, speedup = factor.speedup })
@@ -492,7 +496,7 @@ local function help(bufnr, kernel)
     if #entries == 0 then
       return warplens.notify(('%s: nothing is predicted to help'):format(kernel))
     end
-    -- The sort is stable: actions come before equal causes.
+    -- The sort is stable: actions come before equal findings, these before equal causes.
     local order = {}
     for at, entry in ipairs(entries) do
       order[entry] = at
@@ -512,8 +516,11 @@ local function help(bufnr, kernel)
     }, function(entry)
       if entry and entry.edit then
         vim.lsp.util.apply_workspace_edit(entry.edit, client.offset_encoding)
+      elseif entry and entry.range then
+        local place = { uri = argument.uri, range = entry.range }
+        vim.lsp.util.show_document(place, client.offset_encoding, { focus = true })
       elseif entry then
-        -- A cause has no edit of its own: the page says where it comes from.
+        -- A cause has neither edit nor place: the page says where it comes from.
         M.run({ 'breakdown', kernel }, bufnr)
       end
     end)

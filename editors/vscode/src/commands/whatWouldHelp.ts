@@ -1,13 +1,14 @@
-// warplens.whatWouldHelp: what a kernel is predicted to gain, the most first; an action that is chosen is applied.
+// warplens.whatWouldHelp: what a kernel is predicted to gain, the most first; an action that is chosen is applied, a finding shown.
 
 import * as vscode from "vscode";
 import type { WorkspaceEdit } from "vscode-languageclient/node";
 import type { App } from "../extension";
-import { type Help, entries } from "../help";
+import { type Help, type Place, entries } from "../help";
 import { kernel, type Target } from "./pages";
 
 interface Entry extends vscode.QuickPickItem {
   edit: WorkspaceEdit | undefined;
+  place: Place | undefined;
 }
 
 export async function whatWouldHelp(app: App, given: Target = {}): Promise<void> {
@@ -18,14 +19,20 @@ export async function whatWouldHelp(app: App, given: Target = {}): Promise<void>
     void vscode.window.showInformationMessage(`${target.kernel}: nothing is predicted to help`);
     return;
   }
-  const items: Entry[] = found.map(({ label, description, edit }) => ({ label, description, edit }));
+  const items: Entry[] = found.map(({ label, description, edit, place }) => ({ label, description, edit, place }));
   const choice = await vscode.window.showQuickPick(items, {
     title: `What would help ${target.kernel}`,
-    placeHolder: "A light bulb is an edit that is made when it is chosen; the others are causes",
+    placeHolder: "A light bulb is an edit that is made when it is chosen, a magnifying glass a finding; the others are causes",
     matchOnDescription: true,
   });
   if (choice === undefined) return;
-  // A cause has no edit of its own: the page says where it comes from.
-  if (choice.edit === undefined) await vscode.commands.executeCommand("warplens.breakdown", target);
-  else await app.session.apply(choice.edit);
+  if (choice.edit !== undefined) await app.session.apply(choice.edit);
+  else if (choice.place !== undefined) await show(target.uri, choice.place);
+  // A cause has neither edit nor place: the page says where it comes from.
+  else await vscode.commands.executeCommand("warplens.breakdown", target);
+}
+
+async function show(uri: string, { start }: Place): Promise<void> {
+  const at = new vscode.Position(start.line, start.character);
+  await vscode.window.showTextDocument(vscode.Uri.parse(uri), { selection: new vscode.Range(at, at) });
 }

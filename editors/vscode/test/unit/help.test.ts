@@ -25,6 +25,23 @@ test("actions and causes are one list, the largest gain first", () => {
   assert.equal(found[1]?.description, "3.00x faster");
 });
 
+test("findings that no action cures are among them", () => {
+  const range = { start: { line: 3, character: 2 } };
+  const found = entries({
+    factors: [{ factor: "latency", speedup: 1.5 }],
+    actions: [{ title: "Pad `tile`", rule: "smem/bank-conflict", speedup: 3, edit: "pad" }],
+    findings: [{ title: "201x: launch more blocks", rule: "launch/small-grid", speedup: 201, range }],
+  });
+  assert.deepEqual(
+    found.map(({ label, place }) => [label, place]),
+    [
+      ["$(search) 201x: launch more blocks", range],
+      ["$(lightbulb) Pad `tile`", undefined],
+      ["$(info) without latency", undefined],
+    ],
+  );
+});
+
 test("nothing helps", () => {
   assert.deepEqual(entries({ factors: [], actions: [] }), []);
 });

@@ -61,6 +61,15 @@ pub(crate) struct Candidate {
     pub quiet: bool,
 }
 
+/// What the transactions of an access are called where it is a title that counts them.
+pub(crate) fn unit(access: &Access) -> (&'static str, &'static str) {
+    match access.transaction_bytes {
+        32 => ("sector", "sectors"),
+        64 | 128 => ("line", "lines"),
+        _ => ("segment", "segments"),
+    }
+}
+
 /// `1 pass`, `32 passes`.
 pub(crate) fn plural(count: f64, word: &str) -> String {
     let figure = number(count);

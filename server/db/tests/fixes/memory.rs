@@ -91,7 +91,7 @@ fn callers_that_are_not_seen_are_named() {
     let fixes = offered(&sums("", ""), "k.cu", "mem/no-restrict");
     assert_eq!(fixes.len(), 1);
     assert!(
-        fixes[0].title.contains("callers, which are not seen"),
+        fixes[0].title.contains("callers not seen"),
         "{}",
         fixes[0].title
     );

@@ -147,7 +147,7 @@ fn a_launch_that_is_not_seen_is_named() {
     );
     let fixes = offered(&text, "k.cu", "mem/column-walk", "Stage");
     assert_eq!(fixes.len(), 1);
-    assert!(fixes[0].title.contains("must have blocks of 32x32"));
+    assert!(fixes[0].title.contains("blocks must be 32x32"));
     assert!(!fixes[0].preferred);
 }
 
@@ -176,7 +176,9 @@ fn four_loads_become_one_where_they_begin_on_a_boundary_whatever_the_arguments()
         let fixes = widened(&fours("const float*", plain, host));
         assert_eq!(fixes.len(), 1, "{host}");
         assert!(
-            fixes[0].title.contains("aligned to 16 bytes"),
+            fixes[0]
+                .title
+                .contains("callers must align `v` to 16 bytes"),
             "{}",
             fixes[0].title
         );

@@ -465,6 +465,41 @@ fn performance_findings_are_never_errors() {
     assert!(odd.is_empty(), "how they speak: {odd:#?}");
 }
 
+/// The GPU that a fixture of an action asks for.
+fn gpu_of_action(source: &str) -> Option<String> {
+    let mut lines = source.lines();
+    let gpu = lines.find_map(|line| line.trim().strip_prefix("// @gpu:"))?;
+    Some(gpu.trim().to_owned())
+}
+
+#[test]
+fn titles_of_actions_have_the_form_that_the_style_page_says() {
+    let engine = Engine::new(Profiles::builtin());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../advice/src/rules");
+    let (mut seen, mut odd) = (0, Vec::new());
+    for rule in warplens_advice::catalogue() {
+        let folder = root.join(rule.id.replace('-', "_")).join("fixtures/fixed");
+        // Not every rule has an action.
+        for file in fs::read_dir(&folder).into_iter().flatten() {
+            let path = file.expect("a readable folder").path();
+            let source = fs::read_to_string(&path).expect("a readable fixture");
+            let language = Language::from_path(&path).expect("a language of ours");
+            let document = Document::new(&source, language);
+            let settings = Settings {
+                preview: true,
+                gpu: gpu_of_action(&source),
+                ..Settings::default()
+            };
+            let all = 0..document.len();
+            let fixes = engine.fixes(&document, &path, &settings, &Overrides::default(), all);
+            seen += fixes.len();
+            odd.extend(fixes.iter().flat_map(style::problems_of_title));
+        }
+    }
+    assert!(seen > 100, "{seen} titles were looked at");
+    assert!(odd.is_empty(), "how they speak: {odd:#?}");
+}
+
 #[test]
 fn carets_and_options_are_read_as_documented() {
     let source = "// @gpu: x @block: 32,8 @arg: n=5,m=-1\n\

@@ -1,6 +1,6 @@
 //! How findings speak: the form of a headline and of what is below it. `docs/style.md` says it for people.
 
-use warplens_db::PlacedFinding;
+use warplens_db::{PlacedFinding, PlacedFix};
 
 /// Letters of a headline, at most.
 const LONGEST: usize = 100;
@@ -25,6 +25,12 @@ const BANNED: [(&str, &str); 12] = [
     ("->", "`32 passes instead of 1`"),
 ];
 
+/// What no title of an action says besides.
+const BANNED_IN_TITLES: [(&str, &str); 2] = [
+    ("transaction", "`1 sector`"),
+    ("transactions", "`32 sectors`"),
+];
+
 /// What is wrong with the words of a finding, each as a line.
 pub(crate) fn problems(finding: &PlacedFinding) -> Vec<String> {
     let headline = finding.message.as_str();
@@ -45,17 +51,11 @@ pub(crate) fn problems(finding: &PlacedFinding) -> Vec<String> {
             say(format!("a percentage without a space: {line}"));
         }
     }
-    for (phrase, instead) in BANNED {
-        // Code that is quoted says what it likes.
-        let words: String = headline.split('`').step_by(2).collect();
-        let words = format!(" {} ", words.to_lowercase());
-        let letters = |c: char| c.is_alphabetic();
-        let whole = words.match_indices(phrase).any(|(at, _)| {
-            !words[..at].ends_with(letters) && !words[at + phrase.len()..].starts_with(letters)
-        });
-        if whole {
-            say(format!("`{phrase}` where {instead} belongs"));
-        }
+    for (phrase, instead) in BANNED
+        .into_iter()
+        .filter(|(phrase, _)| says(headline, phrase))
+    {
+        say(format!("`{phrase}` where {instead} belongs"));
     }
     let told = headline
         .split_once("x: ")
@@ -81,6 +81,55 @@ pub(crate) fn problems(finding: &PlacedFinding) -> Vec<String> {
         say("a figure before what to do".to_owned());
     }
     found
+}
+
+/// What is wrong with the title of an action, each as a line.
+pub(crate) fn problems_of_title(fix: &PlacedFix) -> Vec<String> {
+    let title = fix.title.as_str();
+    let mut found = Vec::new();
+    let mut say = |what: String| found.push(format!("{}: {what}: {title}", fix.rule));
+    let letters = title.chars().count();
+    if letters > LONGEST {
+        say(format!("{letters} letters"));
+    }
+    if title.contains('\n') || title.trim() != title {
+        say("no line of its own".to_owned());
+    }
+    if !title.starts_with(char::is_uppercase) {
+        say("no capital letter".to_owned());
+    }
+    if title.matches('`').count() % 2 != 0 {
+        say("half of a code mark".to_owned());
+    }
+    if percents_without_a_space(title) {
+        say("a percentage without a space".to_owned());
+    }
+    let banned = BANNED.into_iter().chain(BANNED_IN_TITLES);
+    for (phrase, instead) in banned.filter(|(phrase, _)| says(title, phrase)) {
+        say(format!("`{phrase}` where {instead} belongs"));
+    }
+    let told = title.split_once("x faster").and_then(|(before, _)| {
+        let gain = before.rsplit(' ').next()?;
+        gain.parse::<f64>().ok()
+    });
+    match told {
+        Some(gain) if (gain / fix.gain - 1.0).abs() > 0.006 => {
+            say(format!("says {gain} of a gain of {}", fix.gain));
+        }
+        None if fix.gain >= VISIBLE => say(format!("keeps a gain of {} back", fix.gain)),
+        _ => {}
+    }
+    found
+}
+
+/// True where a text has a phrase as whole words; code that is quoted says what it likes.
+fn says(text: &str, phrase: &str) -> bool {
+    let words: String = text.split('`').step_by(2).collect();
+    let words = format!(" {} ", words.to_lowercase());
+    let letters = |c: char| c.is_alphabetic();
+    words.match_indices(phrase).any(|(at, _)| {
+        !words[..at].ends_with(letters) && !words[at + phrase.len()..].starts_with(letters)
+    })
 }
 
 fn percents_without_a_space(line: &str) -> bool {
@@ -117,6 +166,33 @@ fn what_is_wrong_is_seen() {
     ] {
         wrong.clone_into(&mut finding.message);
         assert_ne!(problems(&finding), [""; 0], "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_title_is_seen() {
+    let mut fix = PlacedFix {
+        title: "Pad `tile` to [32][33]: 32 passes → 1, occupancy 100 % → 88 %, 1.33x faster"
+            .to_owned(),
+        rule: "smem/bank-conflict",
+        edits: Vec::new(),
+        preferred: true,
+        complete: true,
+        gain: 1.333,
+    };
+    assert_eq!(problems_of_title(&fix), [""; 0]);
+    for wrong in [
+        "Pad `tile` to [32][33]: 32 passes -> 1, 1.33x faster",
+        "Pad `tile` to [32][33]: 32 passes → 1",
+        "Pad `tile` to [32][33]: 32 passes → 1, 1.50x faster",
+        "pad `tile`, 1.33x faster",
+        "Pad `tile, 1.33x faster",
+        "Pad `tile`: occupancy 100% → 88%, 1.33x faster",
+        "Swap threadIdx.x and .y: 32 transactions → 4, 1.33x faster",
+        &format!("Pad {}, 1.33x faster", "tile ".repeat(20).trim()),
+    ] {
+        wrong.clone_into(&mut fix.title);
+        assert_ne!(problems_of_title(&fix), [""; 0], "{wrong}");
     }
 }
 

@@ -119,7 +119,7 @@ fn label(line: &Line<'_>, wanted: &Hints, found: bool, before: Option<f64>) -> O
             .max_by(|a, b| a.excess().total_cmp(&b.excess()));
         if let Some(cost) = worst {
             let (figure, ideal) = (short(cost.figure), short(cost.ideal));
-            let text = format!("{figure} {}, ideal {ideal}", unit.name());
+            let text = format!("{}, ideal {ideal}", unit.counted(&figure));
             parts.push((cost.excess(), text));
         }
     }

@@ -14,7 +14,7 @@ use warplens_report::figure::{counted, maybe, number, percent};
 use warplens_report::table::{Align, Table};
 
 use crate::documents::Analysed;
-use crate::render::line::{self, Cost, Line};
+use crate::render::line::{self, Cost, Line, Unit};
 
 /// Longest piece of source in a table: editors clip tables where they wrap text.
 const LONGEST_CELL: usize = 18;
@@ -226,7 +226,7 @@ fn access_note(access: &Access) -> String {
     if let (Op::Atomic, Space::Global, Some(passes)) =
         (access.op, access.space, access.passes_per_request)
     {
-        parts.push(format!("{} passes", number(passes)));
+        parts.push(Unit::Passes.counted(&number(passes)));
     }
     parts.extend(access.first_use.map(first_use));
     parts.extend(sure(
@@ -324,9 +324,8 @@ fn cost(access: &Access) -> String {
         || "unknown".to_owned(),
         |cost| {
             format!(
-                "{} {}, ideal {}",
-                number(cost.figure),
-                cost.unit.name(),
+                "{}, ideal {}",
+                cost.unit.counted(&number(cost.figure)),
                 number(cost.ideal)
             )
         },
@@ -428,6 +427,12 @@ mod tests {
         let table = accesses(&line).markdown();
         assert!(widths(&table) <= 84, "{} {table}", widths(&table));
         assert!(table.contains("17.5 sectors, ideal 4.25"), "{table}");
+        for (space, one) in [
+            (Space::Global, "1 sector, ideal 1"),
+            (Space::Shared, "1 pass, ideal 1"),
+        ] {
+            assert_eq!(cost(&access(space, 1.0, 1.0)), one);
+        }
         let mut wide = branch(Some(0.031));
         wide.kind = BranchKind::Switch;
         wide.text = "(blockIdx.x * blockDim.x + threadIdx.x) % stride".to_owned();

@@ -117,6 +117,17 @@ impl Unit {
             Unit::Passes => "passes",
         }
     }
+
+    /// A figure of it: `32 sectors`, `1 sector`.
+    pub fn counted(self, figure: &str) -> String {
+        let name = match self {
+            _ if figure != "1" => self.name(),
+            Unit::Sectors => "sector",
+            Unit::Lines => "line",
+            Unit::Passes => "pass",
+        };
+        format!("{figure} {name}")
+    }
 }
 
 impl Cost {

@@ -691,6 +691,31 @@ async fn what_would_help_is_listed_by_gain_and_its_edits_can_be_applied() {
     assert!(title.starts_with("Pad `tile`"), "{title}");
     let edits = action["edit"].to_string();
     assert!(edits.contains("newText") && edits.contains(URI), "{edits}");
+    // What an action cures is not told twice.
+    assert_eq!(help["findings"], json!([]), "{help:#}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn what_would_help_has_the_findings_that_no_action_cures() {
+    let few = "// warplens: block=(1024) grid=(8) n=4000000\n\
+               __global__ void fill(float *out, int n) {\n    \
+               for (int i = blockIdx.x * 1024 + threadIdx.x; i < n; i += gridDim.x * 1024) out[i] = 1.0f;\n}\n";
+    let (mut client, found) = open(json!({}), few).await;
+    let kernel = json!({"uri": URI, "kernel": "fill"});
+    let help = client.command("warplens.whatWouldHelp", kernel).await;
+    let [small] = help["findings"].as_array().expect("a list").as_slice() else {
+        panic!("{help:#}")
+    };
+    assert_eq!(small["rule"], "launch/small-grid");
+    assert!(small["speedup"].as_f64() > Some(2.0), "{small}");
+    let title = small["title"].as_str().expect("a title");
+    assert!(title.contains("x: launch more blocks"), "{title}");
+    let published = found
+        .iter()
+        .find(|one| one["code"] == "launch/small-grid")
+        .expect("it is published");
+    assert_eq!(small["range"], published["range"]);
     client.finish().await;
 }
 

@@ -305,6 +305,12 @@ fn a_misspelt_id_is_understood() {
     );
     assert_eq!(profiles.near("h100", 9), ["h100-pcie", "h100-sxm5"]);
     assert_eq!(profiles.near("h100", 1), ["h100-pcie"]);
+    // A model with a letter too many.
+    assert_eq!(profiles.near("h1000", 9), ["h100-pcie", "h100-sxm5"]);
+    assert_eq!(
+        profiles.near("a100x", 2),
+        ["a100-pcie-40gb", "a100-pcie-80gb"]
+    );
     for unknown in ["", "voodoo-banshee", "-"] {
         assert_eq!(profiles.near(unknown, 1), [""; 0], "{unknown}");
     }

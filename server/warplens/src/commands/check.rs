@@ -1,6 +1,7 @@
 //! `warplens check`: findings for files and folders.
 
 mod fixing;
+mod kernels;
 mod watching;
 
 use std::fs;
@@ -21,7 +22,7 @@ use crate::input::{self, StandardInput};
 use crate::launching::{Launching, Names};
 use crate::output::{self, Colour};
 use crate::selection::Selection;
-use crate::values::Preprocessing;
+use crate::values::{self, Preprocessing};
 
 /// Findings for files and folders
 ///
@@ -65,8 +66,8 @@ pub struct Check {
     /// Check again whenever a file changes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["diff", "write_baseline"])]
     watch: bool,
-    /// Print only the N findings that gain most
-    #[arg(long, value_name = "N")]
+    /// Print only the N findings that gain most, and of the kernels theirs
+    #[arg(long, value_name = "N", value_parser = values::count)]
     top: Option<usize>,
     #[command(flatten)]
     selection: Selection,
@@ -348,16 +349,15 @@ impl Check {
                     out.push_str(&page::finding(diagnostic, also, text, style));
                     out.push('\n');
                 }
-                let mut table = page::KernelTable::default();
-                for (path, outcome) in checked.files() {
-                    let kept = outcome.kept.as_ref();
-                    if let Some(analysis) = kept.and_then(|kept| kept.analysis.as_ref()) {
-                        let wanted = |name: &str| self.launching.wants(name);
-                        table.add(&path.display().to_string(), analysis, &wanted);
-                    }
-                }
-                if !table.is_empty() {
-                    out.push_str(&table.render(style));
+                let files = checked.files().filter_map(|(path, outcome)| {
+                    let analysis = outcome.kept.as_ref()?.analysis.as_ref()?;
+                    Some((path.display().to_string(), analysis))
+                });
+                let files: Vec<(String, &FileAnalysis)> = files.collect();
+                let wanted = |name: &str| self.launching.wants(name);
+                let kernels = kernels::table(&files, &wanted, diagnostics, self.top);
+                if !kernels.table.is_empty() {
+                    out.push_str(&kernels.table.render(style));
                     out.push('\n');
                 }
                 if self.stats {
@@ -377,11 +377,10 @@ impl Check {
                 if let Some(summary) = known.summary() {
                     style.push(&mut out, Paint::Quiet, &summary);
                 }
-                if most < loud {
-                    let text = format!(
-                        "--top prints {most} of {}\n",
-                        counted(loud as u64, "finding")
-                    );
+                if most < loud || kernels.shown < kernels.all {
+                    let findings = counted(loud as u64, "finding");
+                    let (shown, all) = (kernels.shown, counted(kernels.all, "kernel"));
+                    let text = format!("--top prints {most} of {findings}, {shown} of {all}\n");
                     style.push(&mut out, Paint::Quiet, &text);
                 }
                 if loud < all.len() {

@@ -37,7 +37,7 @@ const MOST_PROGRAMS: usize = 64;
 pub struct Diff {
     /// The earlier version: a file, a folder or a revision
     base: String,
-    /// The later version
+    /// The later version: a file where the earlier one is a file, else a folder; or a revision
     #[arg(default_value = ".")]
     head: String,
     /// How to print it
@@ -105,6 +105,16 @@ impl Diff {
     pub fn run(self, colour: Colour) -> anyhow::Result<ExitCode> {
         let old = self.side(&self.base, &self.head)?;
         let new = self.side(&self.head, &self.base)?;
+        if old.folder.is_some() != new.folder.is_some() {
+            let (file, folder) = match old.folder {
+                Some(_) => (&self.head, &self.base),
+                None => (&self.base, &self.head),
+            };
+            bail!(
+                "`{file}` is a file and `{folder}` a folder: name two files, two folders, or a revision and a file \
+                 (`warplens diff HEAD {file}`)"
+            );
+        }
         let edited = match (&old.folder, &new.folder) {
             (Some(old), Some(new)) => edited::edited(old, new),
             _ => None,

@@ -9,6 +9,7 @@ use warplens_db::{Cancel, Engine, Overrides};
 use warplens_models::ModelId;
 use warplens_report::{html, markdown};
 
+use crate::input::StandardInput;
 use crate::output::{self, Progress};
 use crate::values::{Clock, Preprocessing};
 use crate::{config, input, profiles};
@@ -16,8 +17,10 @@ use crate::{config, input, profiles};
 /// Everything about a file's kernels as one page that needs nothing but itself
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Source file
+    /// Source file; "-" is standard input
     file: PathBuf,
+    #[command(flatten)]
+    standard_input: StandardInput,
     /// HTML, or Markdown; by default what the name of --output says
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -43,7 +46,9 @@ enum Format {
 
 impl Report {
     /// Runs it.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    pub fn run(mut self) -> anyhow::Result<ExitCode> {
+        let file = std::slice::from_mut(&mut self.file);
+        self.standard_input.read(file)?;
         let (profiles, left_out) = profiles::here();
         for problem in left_out {
             output::complain(&problem);

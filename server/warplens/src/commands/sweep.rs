@@ -56,7 +56,7 @@ pub struct Sweep {
     #[command(flatten)]
     preprocessing: Preprocessing,
     /// The fastest K as a table instead of lines
-    #[arg(long, value_name = "K", conflicts_with = "pareto")]
+    #[arg(long, value_name = "K", value_parser = values::count, conflicts_with = "pareto")]
     top: Option<usize>,
     /// As a table instead of lines: those that no other beats in time, registers and shared memory together
     #[arg(long)]

@@ -35,6 +35,12 @@ fn an_unknown_gpu_is_refused_with_the_closest() {
         .run(&["gpus", "h10"])
         .refused(&["did you mean \"h100-pcie\" or \"h100-sxm5\"?"]);
     folder
+        .run(&["check", "k.cu", "--gpu", "h1000"])
+        .refused(&["did you mean \"h100-pcie\" or \"h100-sxm5\"?"]);
+    folder
+        .run(&["estimate", "k.cu", "--gpu", "a100x"])
+        .refused(&["did you mean \"a100-pcie-40gb\", "]);
+    folder
         .run(&["estimate", "k.cu", "--gpu", "zzzzzz"])
         .refused(&["unknown GPU", "warplens gpus"]);
 }

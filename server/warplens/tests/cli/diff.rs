@@ -200,6 +200,13 @@ fn what_cannot_be_compared_is_one_line() {
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.out);
         assert_eq!(run.err.lines().count(), 1, "{}", run.err);
     }
+    // The later version is by default the current folder, with which no file is compared.
+    for arguments in [&["diff", "k.cu"][..], &["diff", ".", "k.cu"]] {
+        folder.run(arguments).refused(&[
+            "`k.cu` is a file and `.` a folder",
+            "warplens diff HEAD k.cu",
+        ]);
+    }
 }
 
 #[test]

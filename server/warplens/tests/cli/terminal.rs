@@ -64,6 +64,58 @@ fn without_a_path_the_current_folder_is_checked_and_the_best_gain_comes_first() 
 }
 
 #[test]
+fn of_the_most_findings_only_their_kernels_are_in_the_table() {
+    let mut text = KERNELS.to_owned();
+    for at in 0..6 {
+        let kernel =
+            "__global__ void plain_AT(float *a) { a[blockIdx.x * 256 + threadIdx.x] = 0; }\n";
+        text += "// warplens: block=256 grid=4096\n";
+        text += &kernel.replace("AT", &at.to_string());
+    }
+    let folder = Folder::with("k.cu", text);
+    let rows = |options: &[&str]| {
+        let out = folder.run(&[&["check", "k.cu"][..], options].concat()).out;
+        let rows = out.lines().filter(|line| line.contains(" warps  "));
+        (rows.count(), out)
+    };
+    assert_eq!(rows(&[]).0, 8);
+    let (one, out) = rows(&["--top", "1"]);
+    assert_eq!(one, 1, "{out}");
+    assert!(
+        out.contains("--top prints 1 of 2 findings, 1 of 8 kernels"),
+        "{out}"
+    );
+    // The findings are of two kernels; the third is one of those that take longest.
+    let (three, out) = rows(&["--top", "3"]);
+    assert_eq!(three, 3, "{out}");
+    for kernel in ["transpose", "strided", "plain_"] {
+        assert!(out.contains(&format!("\n  {kernel}")), "{out}");
+    }
+    assert!(
+        out.contains("--top prints 2 of 2 findings, 3 of 8 kernels"),
+        "{out}"
+    );
+    assert_eq!(rows(&["--top", "99"]).0, 8);
+    for command in [&["check", "k.cu"][..], &["sweep", "k.cu", "--configs", "-"]] {
+        let refused = folder.run(&[command, &["--top", "0"]].concat());
+        refused.refused(&["--top", "\"0\" is not a whole number of 1 or more"]);
+    }
+}
+
+#[test]
+fn an_assumed_block_is_told_with_what_gives_it() {
+    let text = "__global__ void k(float *a) { a[blockIdx.x * blockDim.x + threadIdx.x] = 0; }\n";
+    let folder = Folder::with("k.cu", text);
+    let assumed = folder.run(&["check", "k.cu"]).out;
+    assert!(
+        assumed.contains("or with --block and --grid\n"),
+        "{assumed}"
+    );
+    let given = folder.run(&["check", "k.cu", "--block", "128", "--grid", "64"]);
+    assert!(!given.out.contains("--block and --grid"), "{given:?}");
+}
+
+#[test]
 fn findings_in_json_carry_kernel_time_page_and_proved_edits() {
     let folder = Folder::with("k.cu", KERNELS);
     let document = folder.run(&["check", "--format", "json"]).json();
@@ -117,6 +169,16 @@ fn standard_input_is_a_file_of_its_language() {
     let document = piped(&folder, &named, opencl).json();
     assert_eq!(document["results"][0]["file"], "sub/a.cl");
     assert_eq!(document["results"][0]["language"], "opencl");
+    let report = [
+        "report",
+        "-",
+        "--language",
+        "opencl",
+        "--format",
+        "markdown",
+    ];
+    let page = piped(&folder, &report, opencl);
+    assert!(page.out.contains("`a[get_global_id(0) * 32]`"), "{page:?}");
 }
 
 #[test]
@@ -232,6 +294,10 @@ fn what_no_kernel_has_is_refused_by_name_with_what_was_meant() {
                 &["transpos", "\"transpose\""][..],
             ),
             (&["--arg", "nn=3"], &["\"nn\"", "\"n\""]),
+            (
+                &["--arg", "n=999999999999999999999"],
+                &["--arg", "\"999999999999999999999\" is out of range"],
+            ),
             (
                 &["--block", "2048"],
                 &[

@@ -61,7 +61,7 @@ fn says(code: Semantics, nodes: &[Node], before: &Kernel, after: &Kernel) -> Opt
             "double operation per thread",
             "double operations per thread",
         );
-        format!(": {operations} -> {}", crate::wording::number(new))
+        format!(": {operations} → {}", crate::wording::number(new))
     } else {
         ": no conversion to double".to_owned()
     };

@@ -75,7 +75,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site
     }
     Some(Fix {
         title: format!(
-            "Add up the warp before `{}`: {} on the address -> {}, {}, sums are rounded in another order",
+            "Add up the warp before `{}`: {} on the address → {}, {}, rounded in another order",
             access.array,
             counted(lanes, "lane", "lanes"),
             number(1.0),

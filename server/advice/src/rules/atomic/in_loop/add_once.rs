@@ -70,13 +70,13 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site
         return None;
     }
     let order = if rounded {
-        ", floating-point sums are rounded in another order"
+        ", rounded in another order"
     } else {
         ""
     };
     Some(Fix {
         title: format!(
-            "Add to `{}` once behind the loop: atomics of a thread {} -> {}, {}{order}",
+            "Add to `{}` once behind the loop: atomics of a thread {} → {}, {}{order}",
             access.array,
             number(before),
             number(after),

@@ -62,7 +62,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, site: Site, sums: usize) -> Optio
     };
     Some(Fix {
         title: format!(
-            "Add up in {sums} sums: {} additions in a row -> {}{order}{}, {}",
+            "Add up in {sums} sums: {} additions in a row → {}{order}{}, {}",
             number(before),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),

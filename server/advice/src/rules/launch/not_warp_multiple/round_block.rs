@@ -53,7 +53,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel) -> Option<Fix> {
     let threads: u64 = block.iter().product();
     Some(Fix {
         title: format!(
-            "Round the block up to {} threads, the grid with it: {} idle lanes per block -> 0, {}",
+            "Round the block up to {} threads, the grid with it: {} idle lanes per block → 0, {}",
             wide * block[1] * block[2],
             threads.next_multiple_of(warp) - threads,
             faster(speedup)

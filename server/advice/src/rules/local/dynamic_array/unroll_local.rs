@@ -66,7 +66,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, site: Site) -> Option<Fix> {
     }
     Some(Fix {
         title: format!(
-            "Unroll what subscripts `{array}`: {bytes} bytes of local memory a thread -> 0{}, {}",
+            "Unroll what subscripts `{array}`: {bytes} bytes of local memory a thread → 0{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
             faster(speedup)
         ),

@@ -48,7 +48,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, site: Site) -> Option<Fix> {
     }
     Some(Fix {
         title: format!(
-            "Move `{}` out of the loop, which is written twice: {} instructions per warp -> {}{}, {}",
+            "Move `{}` out of the loop, which is written twice: {} instructions per warp → {}{}, {}",
             inside(code, condition)?,
             number(before),
             number(now),

@@ -42,7 +42,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, site: Site, times: Option<u64>) -
     };
     Some(Fix {
         title: format!(
-            "{how}: {before:.0} instructions per warp -> {now:.0}{}, {}",
+            "{how}: {before:.0} instructions per warp → {now:.0}{}, {}",
             occupancy(kernel.occupancy, after.occupancy),
             faster(speedup)
         ),

@@ -5,8 +5,6 @@
 //! every kernel of the file that takes a pointer to the structure takes that instead. Host code is changed
 //! where all of it is seen (see [`crate::rules::mem::aos::aos_host`]); elsewhere the title says that it remains to be done.
 
-use std::fmt::Write as _;
-
 use warplens_facts::facts::{Access, Space};
 use warplens_hir::Semantics;
 use warplens_hir::semantics::{ElementUse, children, declared_name, parameters};
@@ -15,7 +13,8 @@ use warplens_syntax::{Document, Field, Kind, Language, Node, has_word};
 use crate::fixes::{Edit, Fix, Kernel, Request, edited, in_order, touch};
 use crate::rules::mem::aos::aos_host::{self, Host};
 use crate::rules::mem::aos::structure::{Converted, Definition};
-use crate::wording::{counted, faster, number, occupancy};
+use crate::subjects::access::unit;
+use crate::wording::{TITLE, counted, faster, number, occupancy, short};
 
 const RULE: &str = "mem/aos";
 
@@ -106,8 +105,8 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     let analysis = (request.reanalyze)(&copy, &names)?;
     let proof = Proof::new(request, &analysis.kernels(), kernel, target, &names, &copy)?;
     let mut title = format!(
-        "Turn the array of `{}` into a structure of arrays: {} -> {}{}, {}",
-        definition.name,
+        "Turn `{}` into arrays: {} → {}{}, {}",
+        short(&definition.name),
         counted(proof.before, unit(access).0, unit(access).1),
         number(proof.after),
         occupancy(kernel.occupancy, proof.occupancy),
@@ -115,15 +114,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     );
     let complete = by_hand.is_none();
     if let Some(lines) = by_hand {
-        title.push_str(" (host allocation, copies and launches remain to be changed by hand");
-        if let Some((first, rest)) = lines.split_first() {
-            let plural = if rest.is_empty() { "line" } else { "lines" };
-            let _ = write!(title, ": {plural} {first}");
-            for line in rest {
-                let _ = write!(title, ", {line}");
-            }
-        }
-        title.push(')');
+        title.push_str(&left(&lines, TITLE.saturating_sub(title.chars().count())));
     }
     Some(Fix {
         title,
@@ -134,13 +125,37 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     })
 }
 
-/// How the units that an access touches are called.
-fn unit(access: &Access) -> (&'static str, &'static str) {
-    match access.transaction_bytes {
-        32 => ("sector", "sectors"),
-        64 | 128 => ("line", "lines"),
-        _ => ("transaction", "transactions"),
+/// What remains to be done by hand, in `room` letters: the lines that have room there, and how many more.
+fn left(lines: &[usize], room: usize) -> String {
+    // Lines that follow each other, as first and last.
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for line in lines {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *line => *last = *line,
+            _ => runs.push((*line, *line)),
+        }
     }
+    let plural = if lines.len() == 1 { "line" } else { "lines" };
+    let of_runs = |shown: usize| {
+        let told = runs[..shown]
+            .iter()
+            .map(|(first, last)| match last - first {
+                0 => first.to_string(),
+                _ => format!("{first}-{last}"),
+            });
+        let told = told.collect::<Vec<_>>().join(", ");
+        let rest = runs[shown..].iter().map(|(first, last)| last - first + 1);
+        let more = match rest.sum::<usize>() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!(" (by hand: {plural} {told}{more})")
+    };
+    if runs.is_empty() {
+        return " (host code remains to be changed by hand)".to_owned();
+    }
+    let fits = |shown: &usize| of_runs(*shown).chars().count() <= room;
+    of_runs((1..=runs.len()).rev().find(fits).unwrap_or(1))
 }
 
 /// What the analysis of the edited copy says.

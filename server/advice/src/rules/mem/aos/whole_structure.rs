@@ -58,13 +58,13 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, site: Site) -> Option<Fix> {
         String::new()
     } else {
         format!(
-            " (its callers, which are not seen, must pass a `{}` that is aligned to {} bytes)",
+            " (callers must align `{}` to {} bytes)",
             plan.array, definition.bytes
         )
     };
     Some(Fix {
         title: format!(
-            "Load `{}` whole and align `{}` to {} bytes: {} loads -> 1{}, {}{condition}",
+            "Load `{}` whole and align `{}` to {} bytes: {} loads → 1{}, {}{condition}",
             plan.element,
             plan.structure,
             definition.bytes,

@@ -20,6 +20,7 @@ use crate::fixes::proof::{of_findings, prove};
 use crate::fixes::source::{element, indent, is_always_evaluated, only_subscript};
 use crate::fixes::ways::{Way, exits, is_own_line, is_plain, is_store, way_to};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order};
+use crate::subjects::access::unit;
 use crate::wording::{counted, faster, number, occupancy};
 
 const RULE: &str = "mem/column-walk";
@@ -78,13 +79,13 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, index: usize, site: Site) -> 
     let unseen = if said {
         String::new()
     } else {
-        format!(" (its launch, which is not seen, must have blocks of {side}x{side})")
+        format!(" (launch not seen: blocks must be {side}x{side})")
     };
     Some(Fix {
         title: format!(
-            "Stage `{}` through a tile of {side}x{side} in shared memory: {} -> {}{}, {}{unseen}",
+            "Stage `{}` through a shared tile of {side}x{side}: {} → {}{}, {}{unseen}",
             code.text(plan.element),
-            counted(before, "transaction", "transactions"),
+            counted(before, unit(access).0, unit(access).1),
             number(now),
             occupancy(kernel.occupancy, after.occupancy),
             faster(speedup),

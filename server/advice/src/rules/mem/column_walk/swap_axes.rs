@@ -11,6 +11,7 @@ use warplens_syntax::{Field, Kind, Language, Node, has_word};
 
 use crate::fixes::proof::{asked, prove};
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
+use crate::subjects::access::unit;
 use crate::wording::{counted, faster, number};
 
 const RULE: &str = "mem/column-walk";
@@ -95,14 +96,14 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix>
         return None;
     }
     let unseen = if seen.seen.is_empty() {
-        " (its launch, which is not seen, must have a square block)"
+        " (launch not seen: blocks must be square)"
     } else {
         ""
     };
     let shape = if width == height {
         String::new()
     } else {
-        format!(", block {width}x{height} -> {height}x{width}")
+        format!(", block {width}x{height} → {height}x{width}")
     };
     let of = if opencl {
         "get_local_id(0) and (1)"
@@ -111,8 +112,8 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, access: usize) -> Option<Fix>
     };
     Some(Fix {
         title: format!(
-            "Swap {of}{shape}: {} -> {}, {}{unseen}",
-            counted(before, "transaction", "transactions"),
+            "Swap {of}{shape}: {} → {}, {}{unseen}",
+            counted(before, unit(old).0, unit(old).1),
             number(now),
             faster(speedup),
         ),

@@ -62,7 +62,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site
         String::new()
     } else {
         format!(
-            " (its callers must pass a `{}` that is aligned to {} bytes)",
+            " (callers must align `{}` to {} bytes)",
             plan.array,
             plan.bytes()
         )
@@ -73,7 +73,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, finding: &Finding, site: Site
     };
     Some(Fix {
         title: format!(
-            "{what} `{}`: {} {many} of {} bytes -> one of {}, {}{condition}",
+            "{what} `{}`: {} {many} of {} bytes → one of {}, {}{condition}",
             plan.vector(),
             plan.elements.len(),
             access.bytes_per_lane,

@@ -64,7 +64,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, rule: &'static str) -> Option
     );
     let complete = launches.elsewhere.is_empty() && !launches.seen.is_empty();
     if !complete {
-        title.push_str(" (its callers, which are not seen, must pass arrays that do not overlap)");
+        title.push_str(" (callers not seen: arrays must not overlap)");
     }
     Some(Fix {
         title,

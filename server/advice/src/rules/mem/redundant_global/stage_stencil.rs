@@ -72,14 +72,11 @@ fn fix(request: &Request<'_>, kernel: &Kernel<'_>, site: Site) -> Option<Fix> {
     let unseen = if said {
         String::new()
     } else {
-        format!(
-            " (its launch, which is not seen, must have blocks of {})",
-            plan.shape()
-        )
+        format!(" (launch not seen: blocks must be {})", plan.shape())
     };
     Some(Fix {
         title: format!(
-            "Stage `{}` in a tile of shared memory: {} of its loads from device memory remain{}, {}{unseen}",
+            "Stage `{}` in shared memory: {} of its global loads remain{}, {}{unseen}",
             plan.array,
             format_args!("{} %", number(100.0 * now / before)),
             occupancy(kernel.occupancy, after.occupancy),

@@ -106,7 +106,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
                 .unwrap_or(0.0)
         };
         let title = format!(
-            "Pad `{}` to {}: {} -> {}{}, {}",
+            "Pad `{}` to {}: {} → {}{}, {}",
             array.name,
             format_args!("[{}]", extents.join("][")),
             counted(passes_of(kernel), "pass", "passes"),

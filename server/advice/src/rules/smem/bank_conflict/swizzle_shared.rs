@@ -68,7 +68,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, index: usize, target: usize) -> O
     }
     Some(Fix {
         title: format!(
-            "Swizzle `{}` by its row: {} -> {} without more shared memory, {}",
+            "Swizzle `{}` by its row: {} → {} without more shared memory, {}",
             array.name,
             counted(now, "pass", "passes"),
             number(then),

@@ -19,7 +19,7 @@ use crate::fixes::layout::only_moved;
 use crate::fixes::proof::{Proof, prove};
 use crate::fixes::source::squeezed;
 use crate::fixes::{Edit, Fix, Kernel, Request, in_order, touch};
-use crate::wording::{counted, faster, number, occupancy};
+use crate::wording::{counted, extents, faster, number, occupancy};
 
 const RULE: &str = "smem/bank-conflict";
 
@@ -509,19 +509,18 @@ impl<'a, 't> Tile<'a, 't> {
             .count();
         let left = match left {
             0 => String::new(),
-            1 => ", one other access keeps its conflict".to_owned(),
-            left => format!(", {left} other accesses keep their conflicts"),
+            1 => ", one other still conflicts".to_owned(),
+            left => format!(", {left} others still conflict"),
         };
         let launch = &self.kernel.facts.launch;
         let block = if launch.block_source.is_assumption() {
-            let [x, y, z] = launch.block;
-            format!(", for a block of ({x},{y},{z})")
+            format!(", assumes block {}", extents(launch.block))
         } else {
             String::new()
         };
         Some(Fix {
             title: format!(
-                "{what}: {} -> {}{also}, {}{left}{block}",
+                "{what}: {} → {}{also}, {}{left}{block}",
                 counted(now, "pass", "passes"),
                 number(then),
                 faster(gain)
