@@ -98,7 +98,7 @@ pub(crate) fn problems_of_title(fix: &PlacedFix) -> Vec<String> {
     if !title.starts_with(char::is_uppercase) {
         say("no capital letter".to_owned());
     }
-    if title.matches('`').count() % 2 != 0 {
+    if !title.matches('`').count().is_multiple_of(2) {
         say("half of a code mark".to_owned());
     }
     if percents_without_a_space(title) {

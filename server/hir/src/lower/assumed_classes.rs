@@ -83,7 +83,7 @@ impl Lowering<'_> {
         definition: &Definition,
         given: &[(String, String)],
     ) -> Option<Type> {
-        let source = Source::of(&definition);
+        let source = Source::of(definition);
         let template = definition.node(&[Kind::TemplateDeclaration])?;
         let (_, of) = templated(template)?;
         if of.kind() == Kind::TemplateType {

@@ -154,7 +154,7 @@ impl Lowering<'_> {
         let plain = function
             .parent()
             .is_none_or(|parent| parent.kind() != Kind::TemplateDeclaration);
-        let source = Source::of(&definition);
+        let source = Source::of(definition);
         plain
             && function_declarator(function)
                 .and_then(|declarator| self.parameter_types(declarator, source))

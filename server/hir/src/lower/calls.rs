@@ -406,11 +406,11 @@ impl Lowering<'_> {
         }
         let is_type = match function.kind() {
             Kind::TemplateFunction | Kind::TemplateType => {
-                if !self.unit.has_function(&written.name) {
+                if self.unit.has_function(&written.name) {
+                    None
+                } else {
                     self.instance(Name::new(&written.name, source.space), &written.explicit)
                         .or_else(|| super::library::template_type(&written.name, &written.explicit))
-                } else {
-                    None
                 }
             }
             Kind::QualifiedIdentifier if !written.explicit.is_empty() => self

@@ -146,7 +146,7 @@ impl Lowering<'_> {
 
     fn satisfied(&mut self, definition: &Definition, arguments: &[Bound]) -> Option<bool> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let source = Source::of(&definition);
+        let source = Source::of(definition);
         let own = self.parameters(template, source);
         let bindings: Bindings = self.bind_parameters(&own, arguments, source);
         let concept = super::child_of_kind(template, Kind::ConceptDefinition)?;
@@ -197,7 +197,7 @@ impl Lowering<'_> {
                 }
                 let scope = text_of(ty.field(Field::Scope)?, source);
                 let scope = self.type_named(scope, source.space)?;
-                self.is_closed(&scope).then_some(false)
+                is_closed(&scope).then_some(false)
             }
             Kind::SimpleRequirement => match of_requirement.as_slice() {
                 // The semicolon behind `typename T::type` is one without an expression.
@@ -246,20 +246,9 @@ impl Lowering<'_> {
                 let has = self.member(&object, name, object.site).is_some()
                     || !self.methods(&class, name).is_empty()
                     || self.value_of_class(&class, name, object.site).is_some();
-                (has || self.is_closed(&object.ty)).then_some(has)
+                (has || is_closed(&object.ty)).then_some(has)
             }
-            ty => self.is_closed(ty).then_some(false),
-        }
-    }
-
-    /// True where all members of a type are known: a number has none.
-    fn is_closed(&self, ty: &Type) -> bool {
-        match ty {
-            Type::Int { .. } | Type::Float { .. } => true,
-            Type::Struct(structure) => class_of(structure).is_some_and(|class| {
-                !structure.unread && class.bases.iter().all(|(base, _)| self.is_closed(base))
-            }),
-            _ => false,
+            ty => is_closed(ty).then_some(false),
         }
     }
 }
@@ -278,4 +267,15 @@ fn written(node: Node, source: Source) -> String {
     let range = node.start_byte()..name.end_byte();
     let text = source.parsed.text.get(range).unwrap_or("");
     text.split_whitespace().collect()
+}
+
+/// True where all members of a type are known: a number has none.
+fn is_closed(ty: &Type) -> bool {
+    match ty {
+        Type::Int { .. } | Type::Float { .. } => true,
+        Type::Struct(structure) => class_of(structure).is_some_and(|class| {
+            !structure.unread && class.bases.iter().all(|(base, _)| is_closed(base))
+        }),
+        _ => false,
+    }
 }

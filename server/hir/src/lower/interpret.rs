@@ -39,7 +39,7 @@ impl Lowering<'_> {
         site: Site,
     ) -> Option<Expr> {
         let definition = &candidate.definition;
-        let source = Source::of(&definition);
+        let source = Source::of(definition);
         let object = match &candidate.this {
             None => "",
             Some(this) if matches!(&this.kind, ExprKind::List(parts) if parts.is_empty()) => {

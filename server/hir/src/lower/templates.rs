@@ -224,7 +224,7 @@ impl Lowering<'_> {
     fn with_defaults(&mut self, candidates: &[Definition], arguments: &[Bound]) -> Vec<Bound> {
         let mut all = arguments.to_vec();
         for candidate in candidates {
-            let source = Source::of(&candidate);
+            let source = Source::of(candidate);
             let Some(template) = candidate.node(&[Kind::TemplateDeclaration]) else {
                 continue;
             };
@@ -256,7 +256,7 @@ impl Lowering<'_> {
         arguments: &[Bound],
     ) -> Option<(usize, Bindings)> {
         let template = candidate.node(&[Kind::TemplateDeclaration])?;
-        let source = Source::of(&candidate);
+        let source = Source::of(candidate);
         let parameters = self.parameters(template, source);
         let (inner, name) = templated(template)?;
         let bare = inner.kind() != Kind::AliasDeclaration && inner.field(Field::Body).is_none();
@@ -339,7 +339,7 @@ impl Lowering<'_> {
         this: Option<Expr>,
     ) -> Option<Type> {
         let template = definition.node(&[Kind::TemplateDeclaration])?;
-        let source = Source::of(&definition);
+        let source = Source::of(definition);
         let (inner, _) = templated(template)?;
         self.under(bindings.clone(), this, |lowering| {
             lowering.unevaluated(|lowering| {

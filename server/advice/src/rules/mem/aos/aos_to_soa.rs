@@ -106,7 +106,7 @@ fn fix(request: &Request<'_>, kernel: &Kernel, target: usize) -> Option<Fix> {
     let proof = Proof::new(request, &analysis.kernels(), kernel, target, &names, &copy)?;
     let mut title = format!(
         "Turn `{}` into arrays: {} → {}{}, {}",
-        short(&definition.name),
+        short(definition.name),
         counted(proof.before, unit(access).0, unit(access).1),
         number(proof.after),
         occupancy(kernel.occupancy, proof.occupancy),
