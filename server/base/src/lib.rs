@@ -10,6 +10,7 @@ mod compile_commands;
 mod files;
 mod include_search;
 mod launch_json;
+mod makefile;
 mod paths;
 mod regular;
 mod run_lines;
@@ -23,6 +24,7 @@ pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, File
 pub use files::{DiskFiles, Entry, EntryKind, Files, NoFiles, OpenFiles, SourceFile, Stamp};
 pub use include_search::{HeaderIndex, IncludeSearch};
 pub use launch_json::in_launch_json;
+pub use makefile::Makefile;
 pub use paths::normalise;
 pub use regular::{open_regular, read_regular};
 pub use run_lines::{Program, RunLine, in_cmake, in_makefile, in_script};

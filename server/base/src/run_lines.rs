@@ -3,17 +3,11 @@
 //! In: such a file's text, which program is meant. Out: its arguments and the line. What holds: the text is read, nothing is executed; a
 //! line that only a shell can work out (substitutions, loops) says nothing.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
+use crate::makefile::Makefile;
 use crate::split_command;
 
 /// Lines of one file that are read.
 const MOST_LINES: usize = 20_000;
-/// Bytes of one line with those that continue it.
-const LONGEST: usize = 16_384;
-/// Variables within variables.
-const DEEPEST: usize = 8;
 
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -52,37 +46,12 @@ impl Program<'_> {
 
 /// The commands of the target `run`, else those of `test`, that start the program.
 pub fn in_makefile(text: &str, program: Program) -> Vec<RunLine> {
-    let lines = continued(text);
-    let mut variables: BTreeMap<&str, &str> = BTreeMap::new();
-    for (_, line) in &lines {
-        if line.starts_with('\t') {
-            continue;
-        }
-        if let Some((name, value)) = line.split_once('=') {
-            let name = name.trim_end_matches([':', '?', '+', ' ', '\t']).trim();
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if !name.is_empty() && name.chars().all(plain) {
-                let value = value.split('#').next().unwrap_or(value);
-                variables.entry(name).or_insert(value.trim());
-            }
-        }
-    }
-    let of_target = |target: &str| {
-        let mut inside = false;
-        let mut found = Vec::new();
-        for (at, line) in &lines {
-            if let Some(command) = line.strip_prefix('\t') {
-                let command = command.trim_start_matches(['@', '-', '+', ' ']);
-                if inside && let Some(command) = expanded(command, &variables, 0) {
-                    let is_program = |word: &str| program.only || program.is(word);
-                    found.extend(started(&command, *at, is_program));
-                }
-            } else if !line.trim().is_empty() {
-                let names = line.split_once(':').map(|(names, _)| names);
-                inside = names.is_some_and(|names| names.split_whitespace().any(|of| of == target));
-            }
-        }
-        found
+    let makefile = Makefile::read(text);
+    let of_target = |target: &str| -> Vec<RunLine> {
+        let is_program = |word: &str| program.only || program.is(word);
+        let commands = makefile.commands_of(target);
+        let found = commands.filter_map(|recipe| started(recipe.known()?, recipe.line, is_program));
+        found.collect()
     };
     let run = of_target("run");
     if run.is_empty() {
@@ -90,30 +59,6 @@ pub fn in_makefile(text: &str, program: Program) -> Vec<RunLine> {
     } else {
         run
     }
-}
-
-/// The lines of a Makefile, those that end with `\` with what follows them, each with its number from 0.
-fn continued(text: &str) -> Vec<(usize, Cow<'_, str>)> {
-    let mut all: Vec<(usize, Cow<str>)> = Vec::new();
-    let mut open = false;
-    for (at, line) in text.lines().take(MOST_LINES).enumerate() {
-        let (whole, goes_on) = match line.trim_end().strip_suffix('\\') {
-            Some(before) => (before, true),
-            None => (line, false),
-        };
-        match all.last_mut() {
-            Some((_, first)) if open => {
-                let first = first.to_mut();
-                if first.len() < LONGEST {
-                    first.push(' ');
-                    first.push_str(whole.trim_start());
-                }
-            }
-            _ => all.push((at, Cow::Borrowed(whole))),
-        }
-        open = goes_on;
-    }
-    all
 }
 
 /// Each `add_test` that starts the program.
@@ -218,35 +163,6 @@ fn set_before(words: &[String]) -> Vec<(String, String)> {
 
 /// The variable that says how many processes an MPI program has, as Open MPI sets it.
 const RANKS: &str = "OMPI_COMM_WORLD_SIZE";
-
-/// A text of a Makefile with its variables' values; those that are not set are empty, as make has it. `None` where it calls a
-/// function of make.
-fn expanded(text: &str, variables: &BTreeMap<&str, &str>, depth: usize) -> Option<String> {
-    if depth > DEEPEST {
-        return None;
-    }
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let close = match rest.chars().next()? {
-            '(' => ')',
-            '{' => '}',
-            _ => return None,
-        };
-        let (name, behind) = rest[1..].split_once(close)?;
-        if name.contains([' ', '$', ',']) {
-            return None;
-        }
-        if let Some(value) = variables.get(name) {
-            out.push_str(&expanded(value, variables, depth + 1)?);
-        }
-        rest = behind;
-    }
-    out.push_str(rest);
-    Some(out)
-}
 
 #[cfg(test)]
 mod tests {

@@ -74,6 +74,18 @@ impl Class {
             .find(|class| class.name() == name)
     }
 
+    /// True for arithmetic of floating point, special functions included.
+    pub(crate) fn computes(self) -> bool {
+        let pipes = [
+            Pipe::Fp32,
+            Pipe::Fp32Multiply,
+            Pipe::Fp64,
+            Pipe::Fp16,
+            Pipe::Sfu,
+        ];
+        self.pipe().is_some_and(|pipe| pipes.contains(&pipe))
+    }
+
     /// What executes it: [`warplens_machine::Profile::timing`] says how fast. `None` for memory and barriers.
     pub fn pipe(self) -> Option<Pipe> {
         Some(match self {

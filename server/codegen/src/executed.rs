@@ -31,11 +31,14 @@ pub struct Code {
     pub frequency: Frequency,
 }
 
+/// Instructions of a function's body that do not wait for each other: beside each number there is its error term.
+const SIDE_BY_SIDE: f32 = 2.0;
+
 /// The code of a kernel with how often it is executed; slow paths that calls share are not.
 pub(crate) fn executed(graph: &Graph, code: &select::Code) -> Vec<Code> {
     let mut gathered = Gathered::default();
     for (number, (instructions, block)) in code.blocks.iter().zip(&graph.blocks).enumerate() {
-        let waits = Waits::of(instructions);
+        let waits = Waits::of(graph, instructions);
         for (at, instruction) in instructions.iter().enumerate() {
             if let Some(&phi) = code.moves.get(&(number, at)) {
                 // A constant is moved where control comes from.
@@ -53,6 +56,14 @@ pub(crate) fn executed(graph: &Graph, code: &select::Code) -> Vec<Code> {
             let chain = waits.part(instruction);
             for frequency in std::iter::once(block.frequency).chain(block.again) {
                 gathered.add(instruction, times, chain, frequency);
+            }
+            let called = code.calls.get(&(number, at)).into_iter();
+            for &(class, count) in called.flat_map(|recipe| &recipe.once) {
+                let one = Instruction::new(class, count, instruction.site);
+                let chain = count as f32 / SIDE_BY_SIDE;
+                for frequency in std::iter::once(block.frequency).chain(block.again) {
+                    gathered.add(&one, (count, 0), chain, frequency);
+                }
             }
         }
     }
@@ -153,6 +164,18 @@ impl Depth {
     }
 }
 
+/// Adds a store to those of a block: of stores that the same loads see only the deepest counts.
+fn add(stored: &mut Vec<(u32, Depth)>, from: u32, depth: Depth) {
+    let full = stored.len() == MOST_APART;
+    match stored.last_mut() {
+        Some((last, known)) if *last == from || full => known.behind(depth),
+        _ => stored.push((from, depth)),
+    }
+}
+
+/// Stores of a block that are told apart.
+const MOST_APART: usize = 128;
+
 /// How the instructions of a block wait for one another.
 #[derive(Debug, Clone, Copy, Default)]
 struct Waits {
@@ -163,12 +186,12 @@ struct Waits {
 }
 
 impl Waits {
-    /// A load goes ahead of everything but what gives its address and stores to the same memory: those are issued
-    /// when what they store is there, and in order.
-    fn of(instructions: &[Instruction]) -> Waits {
+    /// A load goes ahead of everything but what gives its address and stores that may write what it loads: those are
+    /// issued when what they store is there, and in order.
+    fn of(graph: &Graph, instructions: &[Instruction]) -> Waits {
         let mut waits = Waits::default();
         let mut made: FxHashMap<V, Depth> = FxHashMap::default();
-        let mut stored = [Depth::default(); 2];
+        let mut stored: [Vec<(u32, Depth)>; 2] = [Vec::new(), Vec::new()];
         let mut met = Depth::default();
         for instruction in instructions {
             let mut depth = Depth::default();
@@ -179,7 +202,18 @@ impl Waits {
             }
             let count = instruction.count;
             if let Some(memory) = loaded_from(instruction.class) {
-                let (trips, before) = (depth.trips, stored[memory as usize]);
+                let number = |v: &V| match graph.op(*v) {
+                    Op::Load(.., number) => Some(number),
+                    _ => None,
+                };
+                let number = instruction.values.iter().filter_map(number).max();
+                let mut before = Depth::default();
+                for (from, depth) in &stored[memory as usize] {
+                    if number.is_none_or(|number| *from <= number) {
+                        before.behind(*depth);
+                    }
+                }
+                let trips = depth.trips;
                 depth.trips =
                     std::array::from_fn(|of| trips[of].max(before.trips[of]).max(met.trips[of]));
                 depth.trips[memory as usize] += 1;
@@ -191,7 +225,9 @@ impl Waits {
                 waits.arithmetic += count;
             }
             if let Some(memory) = stored_to(instruction.class) {
-                stored[memory as usize].behind(depth);
+                let mut seen = instruction.values.iter();
+                let seen = seen.find_map(|store| graph.seen_from.get(store).copied());
+                add(&mut stored[memory as usize], seen.unwrap_or(0), depth);
             }
             for value in &instruction.values {
                 made.insert(*value, depth);

@@ -260,6 +260,8 @@ pub(crate) struct Graph {
     pub aligned: FxHashMap<V, u32>,
     /// Of pairs of half precision the second, with the first: one operation makes both.
     pub pairs: FxHashMap<V, V>,
+    /// Of stores the least number of a load that may see what they wrote.
+    pub seen_from: FxHashMap<V, u32>,
     pub frequencies: Frequencies,
 }
 

@@ -97,8 +97,10 @@ pub struct CompiledKernel {
     pub local_bytes: u64,
     /// The names of these arrays.
     pub in_memory: Vec<String>,
-    /// Bytes that did not find a register.
+    /// Bytes that did not find a register, as often as they are written.
     pub spill_bytes: u64,
+    /// The most of these at one time: the places that a thread has for them.
+    pub spill_frame: u64,
     /// Instructions by class.
     pub instructions: BTreeMap<Class, u64>,
     /// The same for each place of the source.
@@ -166,6 +168,8 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
             break;
         }
         in_memory.extend(built.demoted.iter().copied());
+        // What lies in memory was not followed when it seemed to keep a constant.
+        steady.retain(|(_, (var, _))| !in_memory.contains(var));
         built = build(&in_memory, &none, &steady);
     }
     // Elements of small ones are chosen instead.
@@ -203,6 +207,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     let mut compiled = CompiledKernel {
         registers: allocation.registers.max(fewest),
         spill_bytes: allocation.words_spilled() * 4,
+        spill_frame: allocation.most_spilled() * 4,
         complete,
         built: work,
         unwritten: work::unwritten(&graph),

@@ -27,6 +27,21 @@ pub(crate) struct Recipe {
     pub registers: u32,
 }
 
+impl Recipe {
+    /// True where each call goes on to the shared part: it computes the function, and what is in place could not.
+    pub(crate) fn is_called(&self) -> bool {
+        let computed = |counts: &Counts| -> u32 {
+            let counts = counts.iter();
+            counts
+                .filter(|(class, _)| class.computes())
+                .map(|(_, count)| count)
+                .sum()
+        };
+        let (shared, in_place) = (computed(&self.once), computed(&self.in_place));
+        shared > 0 && in_place * 4 < shared
+    }
+}
+
 /// A line of a file, and its recipe once it was needed: a kernel has few of the hundreds.
 #[derive(Debug, Clone)]
 struct Line {
@@ -65,18 +80,25 @@ fn table() -> &'static [Line] {
     lines(Target::default().index())
 }
 
-/// All recipes of an architecture; the first one is for what is not among them.
+/// What is not among the recipes: about a function of a polynomial, by its type; the names and what it executes.
+const OTHERS: [(&str, &str); 2] = [
+    ("f32", "ffma:8,fmul:2,mufu:1,other:4"),
+    ("f64", "dfma:12,dmul:2,mufu:1,other:6"),
+];
+
+/// All recipes of an architecture; the first ones are for what is not among them.
 fn lines(architecture: usize) -> &'static [Line] {
     static LINES: [OnceLock<Vec<Line>>; MEASURED.len()] =
         [const { OnceLock::new() }; MEASURED.len()];
     LINES[architecture].get_or_init(|| {
-        let mut all = vec![Line {
+        let others = OTHERS.into_iter().map(|(ty, executed)| Line {
             name: "",
-            ty: "",
+            ty,
             fast: false,
             recipe: OnceLock::new(),
-            fields: ["ffma:8,fmul:2,mufu:1,other:4", "-", "4"],
-        }];
+            fields: [executed, "-", "4"],
+        });
+        let mut all: Vec<Line> = others.collect();
         all.extend(of_architecture(WHOLE));
         let name = MEASURED[architecture].name;
         if name != WHOLE {
@@ -169,7 +191,7 @@ pub(crate) fn index(plain: &str, ty: Ty, written: &str, fast: bool) -> u16 {
         .or_else(|| find(plain, ty, false))
         // What half precision has no function of its own for is computed in 32 bits.
         .or_else(|| find(plain.strip_prefix('h').unwrap_or(plain), "f32", fast))
-        .unwrap_or(0) as u16
+        .unwrap_or(usize::from(ty == "f64")) as u16
 }
 
 /// The instructions in place of a call of a library function on numbers of 16, 32 or 64 bits, without
@@ -182,7 +204,8 @@ pub fn library(name: &str, bits: u8, target: Target) -> Option<&'static [(Class,
         _ => return None,
     };
     let number = index(&plain(name), ty, name, false);
-    (number > 0).then(|| recipe(target, number).in_place.as_slice())
+    let is_known = usize::from(number) >= OTHERS.len();
+    is_known.then(|| recipe(target, number).in_place.as_slice())
 }
 
 /// A division's or a remainder's recipe.

@@ -257,6 +257,12 @@ impl Allocation {
             .sum()
     }
 
+    /// Of the block that spills most.
+    pub fn most_spilled(&self) -> u64 {
+        let words = self.spilled.iter().map(|spilled| u64::from(spilled.words));
+        words.max().unwrap_or(0)
+    }
+
     fn of(registers: u32) -> Allocation {
         Allocation {
             registers,

@@ -34,7 +34,7 @@ pub(crate) struct Instruction {
 
 impl Instruction {
     /// One that makes and reads no register.
-    fn new(class: Class, count: u32, site: Site) -> Instruction {
+    pub(crate) fn new(class: Class, count: u32, site: Site) -> Instruction {
         Instruction {
             class,
             count,
@@ -53,12 +53,14 @@ pub(crate) struct Code {
     pub blocks: Vec<Vec<Instruction>>,
     /// What is written and executed once: constants.
     pub once: Vec<Instruction>,
-    /// Slow paths that calls share: they stand once, and hardly any call goes there.
+    /// What calls of a function share: it is there once. Of most it is a slow path, where hardly any call goes.
     pub aside: Vec<Instruction>,
     /// Values that other instructions do on the way.
     pub fused: Vec<bool>,
     /// Moves of constants for a phi: by block and place there, the phi. They are executed on the ways to it.
     pub moves: FxHashMap<(usize, usize), V>,
+    /// Calls of what `aside` holds that are always made, by block and place there.
+    pub calls: FxHashMap<(usize, usize), &'static Recipe>,
 }
 
 impl Code {
@@ -90,6 +92,7 @@ struct Selector<'a> {
     once: Vec<Instruction>,
     aside: Vec<Instruction>,
     moves: Vec<(usize, V)>,
+    calls: Vec<(usize, &'static Recipe)>,
     recipes: FxHashSet<u16>,
     made: FxHashSet<i64>,
     wide: FxHashSet<u64>,
@@ -169,6 +172,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         once: Vec::new(),
         aside: Vec::new(),
         moves: Vec::new(),
+        calls: Vec::new(),
         recipes: FxHashSet::default(),
         made: FxHashSet::default(),
         wide: FxHashSet::default(),
@@ -182,12 +186,14 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
     selector.halves();
     let mut blocks = Vec::with_capacity(graph.blocks.len());
     let mut moves = FxHashMap::default();
+    let mut calls = FxHashMap::default();
     for block in &graph.blocks {
         for &v in &block.code {
             selector.instruction(v);
         }
         let number = blocks.len();
         moves.extend(selector.moves.drain(..).map(|(at, v)| ((number, at), v)));
+        calls.extend(selector.calls.drain(..).map(|(at, of)| ((number, at), of)));
         blocks.push(std::mem::take(&mut selector.code));
         selector.bank.next_block();
     }
@@ -199,6 +205,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         aside: selector.aside,
         fused: selector.fused,
         moves,
+        calls,
     }
 }
 
@@ -421,6 +428,9 @@ impl Selector<'_> {
             last.values = SmallVec::from_slice(&[v]);
             last.uses = uses;
             last.extra = recipe.registers.saturating_sub(2);
+            if recipe.is_called() {
+                self.calls.push((self.code.len() - 1, recipe));
+            }
         }
         if self.recipes.insert(number) {
             // What branches is no constant.

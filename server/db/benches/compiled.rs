@@ -196,6 +196,7 @@ fn measure(case: &Case) -> bool {
         covers: &[],
         probabilities: &[],
         contents: &[],
+        reals: &[],
         extents: &[],
     };
     let analysing = median(|_| analyze(&request));

@@ -43,6 +43,7 @@ fn main() {
         covers: &[],
         probabilities: &[],
         contents: &[],
+        reals: &[],
         extents: &[],
     };
     let facts = analyze(&request);

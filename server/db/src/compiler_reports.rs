@@ -142,6 +142,8 @@ pub(crate) fn in_place_of(predicted: &CompiledKernel, said: &KernelReport) -> Co
     compiled.shared_bytes = None;
     compiled.local_bytes = said.stack_bytes;
     compiled.spill_bytes = said.spill_store_bytes;
+    // The stack holds these, too.
+    compiled.spill_frame = 0;
     if !said.instructions.is_empty() {
         compiled.instructions.clone_from(&said.instructions);
     }

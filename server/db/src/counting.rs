@@ -64,6 +64,7 @@ impl Counting {
             covers: &[],
             probabilities: &[],
             contents: &[],
+            reals: &[],
             extents: &[],
         };
         catch_unwind(AssertUnwindSafe(|| question(&request))).unwrap_or_default()

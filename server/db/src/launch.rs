@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warplens_facts::facts::{Launch, Source};
 use warplens_facts::{Cover, DEFAULT_ARGUMENT};
 use warplens_hir::Item;
-use warplens_host::{Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind};
+use warplens_host::{Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind, Real};
 use warplens_ir::{Builtin, ExprKind, Kernel, Stmt, StmtKind, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
@@ -30,6 +30,8 @@ pub(crate) struct Given {
     dynamic_shared: u64,
     /// Integer parameters: name, value, assumed.
     arguments: Vec<(String, i64, bool)>,
+    /// Parameters of floating point and members of parameters, by name, as bits.
+    reals: Vec<(String, u64)>,
     /// Line as the kernel's sites number it, probability in millionths.
     probabilities: Vec<(u32, u32)>,
     /// Where the launch is in the file.
@@ -67,6 +69,7 @@ impl Hash for Given {
         )
             .hash(state);
         (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
+        self.reals.hash(state);
         (self.block_varies, self.asks_for_shared).hash(state);
         (self.cluster, self.allows_large_clusters).hash(state);
         (&self.array_bytes, &self.contents).hash(state);
@@ -227,6 +230,7 @@ impl Given {
                 .find_map(|(values, _)| values.dynamic_shared_bytes)
                 .unwrap_or(0),
             arguments,
+            reals: site.map_or_else(Vec::new, |(site, _)| reals(&site.reals, kernel)),
             probabilities,
             place,
             block_varies: false,
@@ -344,6 +348,7 @@ impl Given {
         Resolved {
             launch,
             arguments: self.arguments.clone(),
+            reals: self.reals.clone(),
             covers: Vec::new(),
             unknowns: unknowns.collect(),
             extents: None,
@@ -473,6 +478,7 @@ impl Given {
         Resolved {
             launch,
             arguments,
+            reals: self.reals.clone(),
             covers,
             unknowns: values.chosen,
             extents: Some(extents),
@@ -605,6 +611,8 @@ pub(crate) struct Resolved {
     pub(crate) launch: Launch,
     /// Integer parameters: name, value, assumed.
     pub(crate) arguments: Vec<(String, i64, bool)>,
+    /// Parameters of floating point and members of parameters, by name, as bits.
+    pub(crate) reals: Vec<(String, u64)>,
     pub(crate) covers: Vec<Cover>,
     /// Integer parameters and extents of the grid that nothing gives, with the values that the launch and the arguments have in
     /// their place.
@@ -613,6 +621,23 @@ pub(crate) struct Resolved {
     pub(crate) extents: Option<[Size; 3]>,
     /// Bytes of the memory behind pointer parameters, by their names, as far as the launch says.
     pub(crate) array_bytes: Vec<(String, u64)>,
+}
+
+/// The numbers of floating point that a launch gives, in the parameters' names.
+fn reals(given: &[Real], kernel: &Kernel) -> Vec<(String, u64)> {
+    let parameters = kernel
+        .vars
+        .get(..kernel.params as usize)
+        .unwrap_or_default();
+    let named = given.iter().filter_map(|real| {
+        let name = &parameters.get(real.argument)?.name;
+        let name = match real.path.as_str() {
+            "" => name.clone(),
+            path => format!("{name}.{path}"),
+        };
+        Some((name, real.value().to_bits()))
+    });
+    named.collect()
 }
 
 /// The same in the parameters' names; `None` where one is no integer.

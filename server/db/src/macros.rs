@@ -45,6 +45,10 @@ pub(crate) fn predefined(language: Language, profile: &Profile) -> Macros {
             ("__typeof__(...)", "decltype(__VA_ARGS__)"),
             ("__typeof(...)", "decltype(__VA_ARGS__)"),
             ("typeof(...)", "decltype(__VA_ARGS__)"),
+            ("__const", "const"),
+            ("__const__", "const"),
+            ("__signed__", "signed"),
+            ("__volatile", "volatile"),
         ]),
     }
     match language {

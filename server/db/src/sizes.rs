@@ -482,6 +482,7 @@ impl Sampler<'_> {
                 covers: &sizes.covers,
                 probabilities: &sizes.probabilities,
                 contents: &sizes.contents,
+                reals: &[],
                 extents: &[],
             });
             let counts = facts.counts.clone();

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use warplens_symbolic::{Arena, BinaryOp, Domain, Guard, Id, Node, Query, Symbol, SymbolKind};
 
 use crate::cases::{Cases, Figure};
-use crate::context::{Budget, Context, Executions, Origin, assumed};
+use crate::context::{Budget, Context, Executions, Origin, any_of, assumed};
 use crate::draft::{BarrierDraft, BranchDraft, From};
 use crate::facts::{BarrierHazard, Branch, BranchKind, Certainty, Uniformity};
 use crate::lockstep::{Agreement, BranchCounts};
@@ -104,11 +104,13 @@ impl Measure<'_> {
         if let Some(data) = self.arena.opaque(condition) {
             if data && draft.kind != BranchKind::Loop {
                 // Lanes decide independently with the stated probability.
-                let (p, lanes) = (draft.probability, self.domain.warp_size() as f64);
+                let p = draft.probability;
+                let outer = self.executions[draft.context];
+                let lanes = outer.active_threads(self.domain.warp_size());
                 if self.arena.varies_in_warp(condition) {
-                    branch.taken_warp_fraction = Some(1.0 - (1.0 - p).powf(lanes));
-                    branch.divergent_warp_fraction =
-                        Some((1.0 - p.powf(lanes) - (1.0 - p).powf(lanes)).max(0.0));
+                    let taken = any_of(p, lanes);
+                    branch.taken_warp_fraction = Some(taken);
+                    branch.divergent_warp_fraction = Some((taken - p.powf(lanes)).max(0.0));
                 } else {
                     branch.taken_warp_fraction = Some(p);
                     branch.divergent_warp_fraction = Some(0.0);

@@ -522,20 +522,7 @@ impl Cases {
             found.push((at, divisor, least));
         }
         // The parts cancel only as numbers: `blockDim.x` is known.
-        let known: Vec<(Symbol, i64)> = arena
-            .symbols_of(condition)
-            .filter_map(|symbol| match arena.symbol_kind(symbol) {
-                SymbolKind::Fixed {
-                    value,
-                    assumed: false,
-                } => Some((symbol, value)),
-                _ => None,
-            })
-            .collect();
-        for (symbol, value) in known {
-            let number = arena.constant(value);
-            condition = arena.substitute(condition, symbol, number);
-        }
+        let condition = with_known(arena, condition);
         let shown = !found.is_empty() && self.always(arena, condition, guard.holds, context);
         shown.then_some(found)
     }

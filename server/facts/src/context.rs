@@ -123,7 +123,9 @@ pub(crate) struct Context {
     pub(crate) parent: Option<usize>,
     pub(crate) counters: Vec<Symbol>,
     pub(crate) guards: Vec<(Guard, Origin)>,
-    /// What conditions and trip counts that are not known multiply the executions of warps by.
+    /// The conditions on the way that are not known.
+    pub(crate) chances: Chances,
+    /// What these multiply the executions of warps by, once it is known how many of a warp's threads come to them.
     pub(crate) warp_factor: f64,
     /// The same for threads.
     pub(crate) lane_factor: f64,
@@ -140,12 +142,62 @@ pub(crate) struct Context {
     pub(crate) loose: Vec<(Symbol, Id)>,
 }
 
+/// With which probability conditions hold that are not known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Chances {
+    /// For a warp as a whole.
+    warp: f64,
+    /// For each of its threads by itself.
+    thread: f64,
+}
+
+impl Chances {
+    /// No condition.
+    pub(crate) const CERTAIN: Chances = Chances {
+        warp: 1.0,
+        thread: 1.0,
+    };
+
+    fn and(self, probability: f64, by_thread: bool) -> Chances {
+        let mut both = self;
+        if by_thread {
+            both.thread *= probability;
+        } else {
+            both.warp *= probability;
+        }
+        both
+    }
+
+    /// The share of warps in which some thread goes on, of warps with that number of active threads, and the share of threads that do.
+    fn shares(self, threads: f64) -> (f64, f64) {
+        let some = any_of(self.thread, threads);
+        (self.warp * some, self.warp * self.thread)
+    }
+}
+
+/// The probability that something holds for at least one of several threads, of which each decides by itself.
+pub(crate) fn any_of(probability: f64, threads: f64) -> f64 {
+    1.0 - (1.0 - probability).powf(threads)
+}
+
 /// Executions of a context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Executions {
     pub(crate) warps: f64,
     pub(crate) lanes: f64,
     pub(crate) exact: bool,
+}
+
+impl Executions {
+    /// The threads of a warp that take part, on average; all of a warp where it never runs.
+    pub(crate) fn active_threads(self, warp_size: usize) -> f64 {
+        let whole = warp_size as f64;
+        if self.warps > 0.0 {
+            (self.lanes / self.warps).clamp(1.0, whole)
+        } else {
+            whole
+        }
+    }
 }
 
 impl Context {
@@ -174,7 +226,6 @@ impl Context {
         holds: bool,
         origin: Origin,
         probability: f64,
-        warp_size: f64,
     ) {
         let split = if holds {
             BinaryOp::LogicalAnd
@@ -188,8 +239,8 @@ impl Context {
         if let Node::Binary(op, a, b) = *arena.node(condition)
             && op == split
         {
-            self.narrow(arena, a, holds, origin, probability, warp_size);
-            self.narrow(arena, b, holds, origin, probability, warp_size);
+            self.narrow(arena, a, holds, origin, probability);
+            self.narrow(arena, b, holds, origin, probability);
             return;
         }
         let probability = if holds {
@@ -197,12 +248,8 @@ impl Context {
         } else {
             1.0 - probability
         };
-        self.lane_factor *= probability;
-        self.warp_factor *= if arena.varies_in_warp(condition) {
-            1.0 - (1.0 - probability).powf(warp_size)
-        } else {
-            probability
-        };
+        let by_thread = arena.varies_in_warp(condition);
+        self.chances = self.chances.and(probability, by_thread);
         let by_data = arena.opaque(condition) == Some(true);
         self.by_data |= by_data;
         self.why.get_or_insert(if by_data {
@@ -212,13 +259,25 @@ impl Context {
         });
     }
 
-    /// How often it runs.
-    pub(crate) fn executions(&self, arena: &Arena, domain: &Domain, budget: &Budget) -> Executions {
+    /// How often it runs. From here on it is known what its chances multiply that by.
+    pub(crate) fn executions(
+        &mut self,
+        arena: &Arena,
+        domain: &Domain,
+        budget: &Budget,
+    ) -> Executions {
         let counted = budget.count(domain, arena, &self.counters, &self.guards());
-        Executions {
-            warps: counted.warps * self.warp_factor,
-            lanes: counted.lanes * self.lane_factor,
+        let known = Executions {
+            warps: counted.warps,
+            lanes: counted.lanes,
             exact: counted.complete && self.why.is_none(),
+        };
+        let threads = known.active_threads(domain.warp_size());
+        (self.warp_factor, self.lane_factor) = self.chances.shares(threads);
+        Executions {
+            warps: known.warps * self.warp_factor,
+            lanes: known.lanes * self.lane_factor,
+            ..known
         }
     }
 }

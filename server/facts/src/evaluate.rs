@@ -14,6 +14,7 @@ use crate::facts::{
 };
 use crate::flow::{Draft, compute};
 use crate::issued;
+use crate::reals;
 use crate::value::{ALIGNMENT, Array, ArrayId, Kind, Place, Value, Variation, is_memory, space_of};
 
 impl Executor<'_> {
@@ -169,13 +170,26 @@ impl Executor<'_> {
 
     /// A fresh unknown integer.
     pub(crate) fn unknown(&mut self, data: bool, variation: Variation) -> Id {
+        self.unknown_within(data, variation, Interval::ANY)
+    }
+
+    /// A number of a type that was read from memory.
+    fn loaded(&mut self, ty: &Type, variation: Variation) -> Id {
+        let range = match ty {
+            Type::Int { bits, signed } => Interval::of_type(*bits, *signed),
+            _ => Interval::ANY,
+        };
+        self.unknown_within(true, variation, range)
+    }
+
+    fn unknown_within(&mut self, data: bool, variation: Variation, range: Interval) -> Id {
         let name = if data { "data" } else { "?" };
         let Variation {
             uniform,
             with,
             along,
         } = variation;
-        let id = self.arena.opaque_of(name, data, uniform, with);
+        let id = self.arena.opaque_of(name, data, uniform, with, range);
         if let (Some(along), Some(symbol)) = (along, self.arena.as_symbol(id)) {
             self.evenly.insert(symbol, along);
         }
@@ -308,7 +322,10 @@ impl Executor<'_> {
         let line = expression.site.line;
         match &expression.kind {
             ExprKind::Int(value) => Value::int(self.arena.constant(*value)),
-            ExprKind::Float(_) => Value::data(Variation::NONE),
+            ExprKind::Float(number) => match number {
+                Some(number) => Value::real(number.value(), &expression.ty),
+                None => Value::data(Variation::NONE),
+            },
             ExprKind::Builtin(Builtin::GlobalIdx(axis)) => self.global_index(*axis, line),
             ExprKind::Builtin(builtin) => Value::int(self.builtin(*builtin)),
             ExprKind::Var(_) | ExprKind::Index(..) | ExprKind::Deref(_) | ExprKind::Field(..) => {
@@ -319,6 +336,7 @@ impl Executor<'_> {
                     let value = self.eval(base);
                     return Value {
                         kind: Kind::Data,
+                        real: None,
                         ..value
                     };
                 }
@@ -351,6 +369,7 @@ impl Executor<'_> {
                             loads: value.loads,
                             origin: None,
                             doubt: None,
+                            real: value.real.map(|number| -number),
                         }
                     }
                     UnaryOp::Not => {
@@ -447,6 +466,7 @@ impl Executor<'_> {
                             loads: value.loads,
                             origin: None,
                             doubt: None,
+                            real: None,
                         }
                     }
                 }
@@ -490,6 +510,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    real: None,
                 }
             }
             ExprKind::Inline(statements, result) => {
@@ -528,6 +549,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    real: None,
                 }
             }
         }
@@ -611,6 +633,8 @@ impl Executor<'_> {
         );
         if float {
             let variation = self.variation_by(op, &a, &b);
+            let numbers = self.real_of(&a).zip(self.real_of(&b));
+            let numbers = numbers.filter(|_| matches!(operand_type, Type::Float { bits: 32 | 64 }));
             if matches!(operand_type, Type::Float { .. }) {
                 self.conversion(&left.ty, &operand_type, line, &mut a);
                 self.conversion(&right.ty, &operand_type, line, &mut b);
@@ -666,8 +690,17 @@ impl Executor<'_> {
                 }
             }
             if comparison {
-                let id = self.unknown(true, variation);
+                let known = numbers.and_then(|(x, y)| reals::comparison(op, x, y));
+                let id = match known {
+                    Some(holds) => self.arena.constant(i64::from(holds)),
+                    None => self.unknown_within(true, variation, Interval::BOOL),
+                };
                 return Value::int(id);
+            }
+            if let Some((x, y)) = numbers
+                && let Some(number) = reals::arithmetic(op, x, y)
+            {
+                return Value::real(number, &operand_type);
             }
             let mut loads = a.loads;
             loads.append(&mut b.loads);
@@ -677,6 +710,7 @@ impl Executor<'_> {
                 variation,
                 origin: None,
                 doubt: None,
+                real: None,
             };
         }
         // Pointers move by elements.
@@ -995,9 +1029,13 @@ impl Executor<'_> {
                 }
             }
             (Type::Int { .. }, Kind::Data) => {
-                let id = self.unknown(true, result.variation);
+                let id = match self.whole_of(&result, &target.ty) {
+                    Some(whole) => self.arena.constant(whole),
+                    None => self.unknown(true, result.variation),
+                };
                 Value {
                     kind: Kind::Int(id),
+                    real: None,
                     ..result
                 }
             }
@@ -1009,12 +1047,15 @@ impl Executor<'_> {
             (Type::Pointer(..), _) => result,
             _ => {
                 let variation = self.variation(&result);
+                let number = self.real_of(&result);
+                let number = number.and_then(|number| Value::real(number, &target.ty).real);
                 Value {
                     kind: Kind::Data,
                     variation,
                     loads: result.loads,
                     origin: None,
                     doubt: None,
+                    real: number,
                 }
             }
         };
@@ -1092,6 +1133,7 @@ impl Executor<'_> {
                     variation: Variation::ANY,
                     origin: None,
                     doubt: None,
+                    real: None,
                 }
             }
             (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
@@ -1107,6 +1149,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    real: None,
                 }
             }
         }
@@ -1281,6 +1324,12 @@ impl Executor<'_> {
         let variation = values
             .iter()
             .fold(Variation::NONE, |all, value| all | self.variation(value));
+        let known = match function {
+            Function::Math(MathClass::Float(_) | MathClass::Special, name) => {
+                self.known_result(name, &values, &whole.ty)
+            }
+            _ => None,
+        };
         let mut operands: Vec<&mut Value> = values.iter_mut().collect();
         match function {
             Function::Min | Function::Max if operands.len() == 2 => {
@@ -1337,6 +1386,9 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
+                if let Some(known) = known {
+                    return known;
+                }
                 let loads = values.into_iter().flat_map(|value| value.loads).collect();
                 Value {
                     kind: Kind::Data,
@@ -1344,6 +1396,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    real: None,
                 }
             }
             Function::Math(MathClass::Special, _) => {
@@ -1355,7 +1408,7 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
-                Value::data(variation)
+                known.unwrap_or_else(|| Value::data(variation))
             }
             Function::Math(MathClass::Int(operations), _) => {
                 let issued = issued::integer(f64::from(*operations));
@@ -1826,21 +1879,26 @@ impl Executor<'_> {
                 let variation = self.variation(&whole);
                 let origin = self.dependence.part(whole.origin, *at);
                 if expression.ty.is_int() {
-                    let unknown = self.unknown(true, variation);
+                    let unknown = self.loaded(&expression.ty, variation);
                     Value {
                         kind: Kind::Int(unknown),
                         loads: whole.loads,
                         variation,
                         origin,
                         doubt: None,
+                        real: None,
                     }
                 } else {
+                    // What the launch gave, unless the kernel wrote to its copy.
+                    let number = self.given_real(*id, *at);
+                    let number = number.filter(|_| variation == Variation::NONE);
                     Value {
                         kind: Kind::Data,
                         loads: whole.loads,
                         variation,
                         origin,
                         doubt: None,
+                        real: number.and_then(|of| Value::real(of, &expression.ty).real),
                     }
                 }
             }
@@ -1868,13 +1926,14 @@ impl Executor<'_> {
                 };
                 match &expression.ty {
                     Type::Int { .. } => {
-                        let id = self.unknown(true, variation);
+                        let id = self.loaded(&expression.ty, variation);
                         Value {
                             kind: Kind::Int(id),
                             loads,
                             variation,
                             origin: None,
                             doubt: None,
+                            real: None,
                         }
                     }
                     _ => Value {
@@ -1883,6 +1942,7 @@ impl Executor<'_> {
                         variation,
                         origin: None,
                         doubt: None,
+                        real: None,
                     },
                 }
             }
@@ -1918,6 +1978,7 @@ impl Executor<'_> {
                     variation,
                     origin,
                     doubt: None,
+                    real: None,
                 };
                 self.env.set(*id, Some(value));
             }
@@ -1977,6 +2038,10 @@ impl Executor<'_> {
                 self.parameters.insert(id, symbol);
                 Value::int(symbol)
             }
+            (Type::Float { .. }, Storage::Param(_)) => match self.given_real(id, 0) {
+                Some(number) => Value::real(number, &var.ty),
+                None => Value::data(Variation::NONE),
+            },
             (_, Storage::Param(_)) => Value::data(Variation::NONE),
             // Not yet written: undefined.
             (Type::Int { .. }, _) => {

@@ -186,9 +186,13 @@ impl Executor<'_> {
                 }
             }
             (Type::Int { .. }, Kind::Data) => {
-                let id = self.unknown(true, value.variation);
+                let id = match self.whole_of(&value, to) {
+                    Some(whole) => self.arena.constant(whole),
+                    None => self.unknown(true, value.variation),
+                };
                 Value {
                     kind: Kind::Int(id),
+                    real: None,
                     ..value
                 }
             }
@@ -200,14 +204,20 @@ impl Executor<'_> {
             (Type::Pointer(..) | Type::Unknown(_), _) => value,
             (_, Kind::Int(id)) => {
                 let variation = self.variation_of(id);
+                let number = self.real_of(&value);
                 Value {
                     kind: Kind::Data,
                     variation,
                     loads: value.loads,
                     origin: None,
                     doubt: None,
+                    real: number.and_then(|number| Value::real(number, to).real),
                 }
             }
+            (_, Kind::Data) => Value {
+                real: value.real.and_then(|number| Value::real(number, to).real),
+                ..value
+            },
             _ => value,
         }
     }
@@ -426,6 +436,7 @@ impl Executor<'_> {
                 variation,
                 origin,
                 doubt: None,
+                real: None,
             };
             self.env.set(id, Some(merged));
         }

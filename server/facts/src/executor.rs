@@ -11,7 +11,7 @@ use crate::Request;
 use crate::bodies::Routines;
 use crate::cases::MOST_TURNS;
 use crate::chance;
-use crate::context::{Context, Origin as GuardOrigin};
+use crate::context::{Chances, Context, Origin as GuardOrigin};
 use crate::copies::Copies;
 use crate::dependence::Graph;
 use crate::draft::{AccessDraft, BarrierDraft, BranchDraft, ControlDraft, From};
@@ -37,6 +37,7 @@ pub(crate) struct Executor<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) request: &'a Request<'a>,
     pub(crate) arguments: &'a [(String, i64, bool)],
+    pub(crate) reals: &'a [(String, u64)],
     pub(crate) arena: Arena,
     pub(crate) domain: Domain,
     pub(crate) thread: [Id; 3],
@@ -172,6 +173,7 @@ impl<'a> Executor<'a> {
             parent: None,
             counters,
             guards: Vec::new(),
+            chances: Chances::CERTAIN,
             warp_factor: 1.0,
             lane_factor: 1.0,
             why: None,
@@ -186,6 +188,7 @@ impl<'a> Executor<'a> {
             profile: request.profile,
             request,
             arguments: request.arguments,
+            reals: request.reals,
             arena,
             domain,
             thread,
@@ -336,14 +339,12 @@ impl<'a> Executor<'a> {
             .branches
             .get(branch)
             .map_or(chance::UNKNOWN, |branch| branch.probability);
-        let lanes = self.domain.warp_size() as f64;
         context.narrow(
             &self.arena,
             condition,
             holds,
             GuardOrigin { branch, early_exit },
             probability,
-            lanes,
         );
         self.context = self.push_context(context);
     }

@@ -26,6 +26,7 @@ mod executor;
 pub mod facts;
 mod flow;
 mod fragments;
+mod guesses;
 mod index;
 mod issued;
 mod iterations;
@@ -36,6 +37,7 @@ mod loops;
 mod motion;
 mod open;
 mod parts;
+mod reals;
 mod results;
 mod routine;
 mod undefined;
@@ -64,6 +66,8 @@ pub struct Request<'a> {
     pub profile: &'a Profile,
     /// Values of integer parameters by name, and whether each was assumed.
     pub arguments: &'a [(String, i64, bool)],
+    /// Parameters of floating point, and members of parameters, whose numbers are known: by name, as the bits of a double.
+    pub reals: &'a [(String, u64)],
     /// Parameters that the launch covers with its blocks, where both were assumed.
     pub covers: &'a [Cover],
     /// Probabilities of conditions that depend on data, by the line of their sites.

@@ -21,7 +21,7 @@ use crate::motion::{Look, Motion};
 use crate::value::{ArrayId, Kind, Origin, Value, Variation};
 
 /// Iterations of a loop whose bound is not known.
-const GUESSED_TRIPS: i64 = 16;
+pub(crate) const GUESSED_TRIPS: i64 = 16;
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
@@ -57,8 +57,24 @@ impl Executor<'_> {
         }
         assigned.sort_unstable();
         assigned.dedup();
-        let entry: Vec<(VarId, Value)> =
-            assigned.iter().map(|&id| (id, self.variable(id))).collect();
+        // What the loop assigns is another number in each iteration.
+        let entry: Vec<(VarId, Value)> = assigned
+            .iter()
+            .map(|&id| {
+                (
+                    id,
+                    Value {
+                        real: None,
+                        ..self.variable(id)
+                    },
+                )
+            })
+            .collect();
+        for (id, value) in &entry {
+            if matches!(value.kind, Kind::Data) {
+                self.env.set(*id, Some(value.clone()));
+            }
+        }
         let (mut motions, ending, look) =
             self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
         let has_break = ending.may_break;
@@ -92,7 +108,7 @@ impl Executor<'_> {
         let outer = self.context;
         let (extent, exact_trips) = match &trips {
             Trips::Known { most, same, .. } => (*most, *same),
-            Trips::Unknown(_) => (GUESSED_TRIPS, true),
+            Trips::Unknown(_, guess) => (*guess, true),
         };
         let loose = matches!(&trips, Trips::Known { trips, .. } if assumed(&self.arena, *trips));
         let counter = self.counter(statement, extent, loose);
@@ -106,9 +122,9 @@ impl Executor<'_> {
 
         let line = statement.site.line;
         let why = match &trips {
-            Trips::Unknown(Unbounded::Endless) if !has_break => Some(Why::NothingEnds),
-            Trips::Unknown(Unbounded::Endless) if ending.by_data => Some(Why::BreakByData),
-            Trips::Unknown(why) => Some(Why::Loop(*why)),
+            Trips::Unknown(Unbounded::Endless, _) if !has_break => Some(Why::NothingEnds),
+            Trips::Unknown(Unbounded::Endless, _) if ending.by_data => Some(Why::BreakByData),
+            Trips::Unknown(why, _) => Some(Why::Loop(*why)),
             Trips::Known { .. } if has_break && ending.by_data => Some(Why::MayBreakByData),
             Trips::Known { .. } if has_break => Some(Why::MayBreak),
             Trips::Known { pinned: true, .. } => Some(Why::IterationsAssumed),
@@ -116,7 +132,7 @@ impl Executor<'_> {
         };
         let trips_id = match &trips {
             Trips::Known { trips, .. } => Some(*trips),
-            Trips::Unknown(_) => None,
+            Trips::Unknown(..) => None,
         };
         let branch = self.new_branch(BranchDraft {
             site: statement.site,
@@ -133,11 +149,11 @@ impl Executor<'_> {
             origin: self.origin(statement),
         });
         if self.dry == 0
-            && let Trips::Unknown(_) = &trips
+            && let Trips::Unknown(_, guess) = &trips
         {
             self.guesses.push(Assumption {
                 symbol: Assumed::Trips(self.quote(statement.site)),
-                value: GUESSED_TRIPS.to_string(),
+                value: guess.to_string(),
                 source: "default".to_owned(),
             });
         }
@@ -240,7 +256,7 @@ impl Executor<'_> {
 
         let origins = self.carried(&entry, (outer, inner), (counter, symbol));
         // What a variable holds behind a loop that data ends depends on that data.
-        let ends_by_data = ending.by_data || matches!(&trips, Trips::Unknown(Unbounded::ByData));
+        let ends_by_data = ending.by_data || matches!(&trips, Trips::Unknown(Unbounded::ByData, _));
         // After the last iteration. The test that fails may move a variable once more.
         let mut by_test = Vec::new();
         if *kind == LoopKind::For
@@ -437,6 +453,7 @@ impl Executor<'_> {
                 variation: value.variation,
                 origin: None,
                 doubt: None,
+                real: None,
             };
             self.env.set(*id, Some(value));
         }
@@ -721,7 +738,7 @@ impl Executor<'_> {
         iteration: Id,
     ) -> (Vec<Motion>, Trips) {
         let Some(condition) = condition else {
-            return (motions, Trips::Unknown(Unbounded::Endless));
+            return (motions, Trips::guessed(Unbounded::Endless));
         };
         let geometric = motions
             .iter()
@@ -731,7 +748,7 @@ impl Executor<'_> {
         assigned_in(body, &mut by_body);
         let test_moves = kind == LoopKind::Do && !by_test.is_empty();
         if test_moves && (geometric || condition.reads(&by_body)) {
-            return (motions, Trips::Unknown(Unbounded::TestMoves));
+            return (motions, Trips::guessed(Unbounded::TestMoves));
         }
         if geometric {
             return self.listed(kind, condition, entry, motions);
@@ -765,14 +782,19 @@ impl Executor<'_> {
                         going: (kind != LoopKind::Do).then_some(plain),
                     }
                 } else {
-                    Trips::Unknown(Unbounded::NotKnown)
+                    Trips::guessed(Unbounded::NotKnown)
                 }
             }
-            None => Trips::Unknown(match self.arena.opaque(truth) {
-                Some(true) => Unbounded::ByData,
-                _ if self.never_fails(truth, plain, iteration) => Unbounded::Endless,
-                _ => Unbounded::NotUnderstood,
-            }),
+            None => {
+                let why = match self.arena.opaque(truth) {
+                    Some(true) => Unbounded::ByData,
+                    _ if self.never_fails(truth, plain, iteration) => Unbounded::Endless,
+                    _ => Unbounded::NotUnderstood,
+                };
+                let halved = self.halvings(condition, body, entry);
+                let guess = halved.unwrap_or_else(|| self.at_most(plain, iteration));
+                Trips::Unknown(why, guess)
+            }
         };
         (motions, trips)
     }
@@ -820,7 +842,7 @@ impl Executor<'_> {
                 let way = self.arena.mul(*by, *count);
                 let end = self.arena.add(from, way);
                 if self.arena.value(end).is_some_and(|end| end < 0) {
-                    return Trips::Unknown(Unbounded::WrapsAround);
+                    return Trips::guessed(Unbounded::WrapsAround);
                 }
             }
         }
@@ -963,7 +985,7 @@ impl Executor<'_> {
     }
 
     /// `start` and `by` where the expression is `start + by · iteration`.
-    fn linear(&mut self, id: Id, iteration: Id) -> Option<(Id, Id)> {
+    pub(crate) fn linear(&mut self, id: Id, iteration: Id) -> Option<(Id, Id)> {
         let symbol = self.arena.as_symbol(iteration)?;
         let zero = self.arena.constant(0);
         let one = self.arena.constant(1);
@@ -984,74 +1006,38 @@ impl Executor<'_> {
         entry: &[(VarId, Value)],
         motions: Vec<Motion>,
     ) -> (Vec<Motion>, Trips) {
-        let mut lists: Vec<Option<(i64, Vec<i64>)>> = entry
-            .iter()
-            .zip(&motions)
-            .map(|((_, value), motion)| match (motion, value.kind) {
+        let starts = |executor: &Self, start: &dyn Fn(&Self, Id) -> Option<i64>| -> Vec<List> {
+            let each = entry.iter().zip(&motions);
+            each.map(|((_, value), motion)| match (motion, value.kind) {
                 (Motion::Geometric(..), Kind::Int(id)) => {
-                    self.arena.value(id).map(|start| (start, vec![start]))
+                    start(executor, id).map(|start| (start, vec![start]))
                 }
                 _ => None,
             })
-            .collect();
+            .collect()
+        };
+        let mut lists = starts(self, &|executor, id| executor.arena.value(id));
         // Lists are of numbers: where a start or a factor was assumed, they hold for that value alone.
         let mut pinned = entry.iter().zip(&motions).any(|((_, value), motion)| {
             matches!((motion, value.kind), (Motion::Geometric(.., factor), Kind::Int(id)) if *factor || assumed(&self.arena, id))
         });
-        let mut trips = None;
-        let mut decides_by_data = false;
-        for turn in 0..LONGEST_TABLE {
-            let after = turn + usize::from(kind == LoopKind::Do);
-            while lists
-                .iter()
-                .flatten()
-                .any(|(_, values)| values.len() <= after)
-            {
-                for (list, motion) in lists.iter_mut().zip(&motions) {
-                    if let (Some((last, values)), Motion::Geometric(op, by, _)) = (list, motion) {
-                        *last = following(*op, *last, *by);
-                        values.push(*last);
-                    }
-                }
-            }
-            let now: Vec<Motion> = (motions.iter().zip(&lists).zip(entry))
-                .map(|((motion, list), (_, before))| match (motion, list) {
-                    (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values.clone()),
-                    (Motion::Geometric(..), None) => Motion::Lost(self.is_data(before), false),
-                    (motion, _) => motion.clone(),
-                })
-                .collect();
-            let at = self.arena.constant(after as i64);
-            let truth = self.condition_at(condition, entry, &now, at);
-            pinned |= assumed(&self.arena, truth);
-            let range = self.arena.range(truth);
-            let decided = self.arena.value(truth).or_else(|| {
-                (range.never_zero() || range == Interval::point(0))
-                    .then(|| i64::from(range.never_zero()))
-            });
-            match decided {
-                Some(0) => {
-                    trips = Some(turn + usize::from(kind == LoopKind::Do));
-                    break;
-                }
-                Some(_) => {}
-                None => {
-                    decides_by_data = self.depends_on_data(truth);
-                    break;
-                }
-            }
-            // A value that has come to rest ends no loop.
-            if turn > 200 {
-                break;
-            }
-        }
+        let (trips, decides_by_data, holds_for_assumed) =
+            self.turns_of_lists(kind, condition, entry, &motions, &mut lists);
+        pinned |= holds_for_assumed;
+        // From a start that differs or is not known: as many as from the middle of its range.
+        let guess = trips.is_none().then(|| {
+            let mut lists = starts(self, &|executor, id| middle(executor.arena.range(id)));
+            let turns = self.turns_of_lists(kind, condition, entry, &motions, &mut lists);
+            turns.0.map(|turns| (turns as i64).max(1))
+        });
+        let guess = guess.flatten();
         // A list that does not reach the loop's end says nothing of the iterations behind its own; where data ends the
         // loop, these are the ones that are looked at.
         for (list, motion) in lists.iter_mut().zip(&motions) {
             if let (Some((last, values)), Motion::Geometric(op, by, _), true) =
                 (list, motion, decides_by_data)
             {
-                while values.len() as i64 <= GUESSED_TRIPS {
+                while values.len() as i64 <= guess.unwrap_or(GUESSED_TRIPS) {
                     *last = following(*op, *last, *by);
                     values.push(*last);
                 }
@@ -1076,10 +1062,72 @@ impl Executor<'_> {
                 pinned,
                 going: None,
             },
-            None if decides_by_data => Trips::Unknown(Unbounded::ByData),
-            None => Trips::Unknown(Unbounded::NotUnderstood),
+            None => {
+                let why = if decides_by_data {
+                    Unbounded::ByData
+                } else {
+                    Unbounded::NotUnderstood
+                };
+                Trips::Unknown(why, guess.unwrap_or(GUESSED_TRIPS))
+            }
         };
         (motions, trips)
+    }
+
+    /// How many iterations there are of a loop whose variables hold these lists of numbers, which grow as they are needed; whether
+    /// data decides that, and whether it holds for assumed values alone.
+    fn turns_of_lists(
+        &mut self,
+        kind: LoopKind,
+        condition: &Expr,
+        entry: &[(VarId, Value)],
+        motions: &[Motion],
+        lists: &mut [List],
+    ) -> (Option<usize>, bool, bool) {
+        let mut pinned = false;
+        for turn in 0..LONGEST_TABLE {
+            let after = turn + usize::from(kind == LoopKind::Do);
+            while lists
+                .iter()
+                .flatten()
+                .any(|(_, values)| values.len() <= after)
+            {
+                for (list, motion) in lists.iter_mut().zip(motions) {
+                    if let (Some((last, values)), Motion::Geometric(op, by, _)) = (list, motion) {
+                        *last = following(*op, *last, *by);
+                        values.push(*last);
+                    }
+                }
+            }
+            let now: Vec<Motion> = (motions.iter().zip(&*lists).zip(entry))
+                .map(|((motion, list), (_, before))| match (motion, list) {
+                    (Motion::Geometric(..), Some((_, values))) => Motion::Listed(values.clone()),
+                    (Motion::Geometric(..), None) => Motion::Lost(self.is_data(before), false),
+                    (motion, _) => motion.clone(),
+                })
+                .collect();
+            let at = self.arena.constant(after as i64);
+            let truth = self.condition_at(condition, entry, &now, at);
+            pinned |= assumed(&self.arena, truth);
+            let range = self.arena.range(truth);
+            let decided = self.arena.value(truth).or_else(|| {
+                (range.never_zero() || range == Interval::point(0))
+                    .then(|| i64::from(range.never_zero()))
+            });
+            match decided {
+                Some(0) => {
+                    let count = turn + usize::from(kind == LoopKind::Do);
+                    return (Some(count), false, pinned);
+                }
+                Some(_) => {}
+                None => return (None, self.depends_on_data(truth), pinned),
+            }
+            // A value that has come to rest ends no loop.
+            if turn > 200 {
+                break;
+            }
+        }
+        (None, false, pinned)
     }
 
     fn is_data(&self, value: &Value) -> bool {
@@ -1088,6 +1136,15 @@ impl Executor<'_> {
             Kind::Data => true,
         }
     }
+}
+
+/// The numbers that a variable goes through, with the last of them.
+type List = Option<(i64, Vec<i64>)>;
+
+/// A number in the middle of a range, where the range is of a value and not of all that its type holds.
+fn middle(range: Interval) -> Option<i64> {
+    let is_narrow = range.lo >= 0 && range.hi < i64::from(i32::MAX);
+    is_narrow.then(|| i64::midpoint(range.lo, range.hi))
 }
 
 /// What a variable that moves by a factor holds next.
@@ -1123,7 +1180,15 @@ enum Trips {
         /// last.
         going: Option<Id>,
     },
-    Unknown(Unbounded),
+    /// Why, and how many are assumed.
+    Unknown(Unbounded, i64),
+}
+
+impl Trips {
+    /// Of which nothing is known.
+    fn guessed(why: Unbounded) -> Trips {
+        Trips::Unknown(why, GUESSED_TRIPS)
+    }
 }
 
 /// Variables that the branches of a loop's body assign before they leave the iteration.

@@ -9,6 +9,9 @@ use crate::linear::Variables;
 /// Expressions nested deeper than this are not read.
 const DEEPEST: u32 = 16;
 
+/// Numbers of this many bits have few values.
+const NARROW: u8 = 16;
+
 /// Parts of one address, at most.
 const MOST_PARTS: usize = 32;
 
@@ -63,6 +66,10 @@ impl Variables<'_> {
                     }
                 }
                 self.collect(arena, moving?, product, parts, depth + 1)?;
+            }
+            // A byte of a number that data decides: one of its values.
+            Node::Wrap(bits, _, inner) if *bits <= NARROW && arena.opaque(*inner).is_some() => {
+                parts.push((factor, self.values(arena, id)?));
             }
             Node::Wrap(_, _, inner) => self.collect(arena, *inner, factor, parts, depth + 1)?,
             // What keeps an index inside of its array.

@@ -261,7 +261,7 @@ impl Executor<'_> {
     pub(crate) fn executions(&mut self, budget: &Budget) -> Vec<Executions> {
         let mut executions: Vec<Executions> = self
             .contexts
-            .iter()
+            .iter_mut()
             .map(|context| context.executions(&self.arena, &self.domain, budget))
             .collect();
         if self.routines.bodies.is_empty() {

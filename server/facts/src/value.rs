@@ -158,12 +158,30 @@ pub(crate) struct Value {
     pub(crate) origin: Origin,
     /// When it has no value at all.
     pub(crate) doubt: Option<Doubt>,
+    /// Of floating point the number, where it is the same one for the whole launch.
+    pub(crate) real: Option<f64>,
 }
 
 impl Value {
+    /// A number of floating point of that type.
+    pub(crate) fn real(number: f64, ty: &Type) -> Value {
+        let number = match ty {
+            Type::Float { bits: 64 } => number,
+            Type::Float { bits: 32 } => f64::from(number as f32),
+            _ => return Value::data(Variation::NONE),
+        };
+        Value {
+            real: number.is_finite().then_some(number),
+            ..Value::data(Variation::NONE)
+        }
+    }
+
     /// True where two values are the same, wherever each comes from.
     pub(crate) fn is_like(&self, other: &Value) -> bool {
-        self.kind == other.kind && self.loads == other.loads && self.variation == other.variation
+        self.kind == other.kind
+            && self.loads == other.loads
+            && self.variation == other.variation
+            && self.real == other.real
     }
 
     pub(crate) fn int(id: Id) -> Value {
@@ -173,6 +191,7 @@ impl Value {
             variation: Variation::ANY,
             origin: None,
             doubt: None,
+            real: None,
         }
     }
 
@@ -183,6 +202,7 @@ impl Value {
             variation,
             origin: None,
             doubt: None,
+            real: None,
         }
     }
 
@@ -193,6 +213,7 @@ impl Value {
             variation: Variation::ANY,
             origin: None,
             doubt: None,
+            real: None,
         }
     }
 }

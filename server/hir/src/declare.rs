@@ -6,7 +6,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use crate::definition::{Definition, Within, node_ending};
 use crate::lower::Lowering;
-use crate::namespaces::{Space, Used};
+use crate::namespaces::{Leads, Space, Used, joined};
 use crate::outline::{Item, ItemKind};
 use crate::unit::{Found, Table, Unit};
 
@@ -85,6 +85,13 @@ impl Unit {
                 let found = Lowering::for_unit(self, parsed, header)
                     .inside(within, space)
                     .declared_type(node);
+                // `Mode::fast`, also where another enumeration has a `fast`.
+                if node.kind() == Kind::EnumSpecifier
+                    && let Some(name) = node.field(Field::Name)
+                {
+                    let own = joined(space, &parsed.text[name.byte_range()]);
+                    declare_all(&mut self.constants, found.constants.clone(), &own);
+                }
                 self.take(found, space);
             }
             Kind::TypeDefinition | Kind::AliasDeclaration => {
@@ -140,7 +147,9 @@ impl Unit {
                 all.entry(name).or_default().push(definition);
             }
             Kind::UsingDeclaration | Kind::NamespaceAliasDefinition => {
-                self.used.extend(used(&parsed.text[node.byte_range()]));
+                let leads = leads(&parsed.text[node.byte_range()]);
+                let around = Arc::clone(space);
+                self.used.extend(leads.map(|leads| Used { around, leads }));
             }
             _ => {}
         }
@@ -192,24 +201,24 @@ fn declare_all<T>(table: &mut Table<T>, found: Vec<(String, T)>, space: &Space) 
     }
 }
 
-/// What a `using` declaration or directive, or a namespace's other name, leads to.
-fn used(text: &str) -> Option<Used> {
+/// Where a `using` declaration or directive, or a namespace's other name, leads.
+fn leads(text: &str) -> Option<Leads> {
     let text = text.trim().trim_end_matches(';');
     let plain = |path: &str| -> String { path.split_whitespace().collect() };
     let plain = |path: &str| plain(path).trim_start_matches("::").to_owned();
     if let Some(rest) = text.strip_prefix("namespace") {
         let (alias, path) = rest.split_once('=')?;
-        return Some(Used::Alias {
+        return Some(Leads::Alias {
             alias: plain(alias),
             path: plain(path),
         });
     }
     let rest = text.strip_prefix("using")?.trim_start();
     if let Some(path) = rest.strip_prefix("namespace") {
-        return Some(Used::Namespace(plain(path)));
+        return Some(Leads::Namespace(plain(path)));
     }
     let (path, last) = rest.rsplit_once("::")?;
-    Some(Used::Name {
+    Some(Leads::Name {
         path: plain(path),
         last: plain(last),
     })

@@ -23,5 +23,5 @@ pub use names::{Named, Scope};
 pub use namespaces::{Space, namespaces_around, nearest};
 pub use outline::{Item, ItemKind, function_declarator, outline};
 pub use semantics::Semantics;
-pub use types::{Callable, Class, says_all_of};
+pub use types::{Callable, Class, by_name, says_all_of};
 pub use unit::{Constant, Unit};

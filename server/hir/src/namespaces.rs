@@ -45,6 +45,11 @@ impl<'a> Name<'a> {
         self.path
     }
 
+    /// True where its qualifiers may be namespaces: an instance of a template is none.
+    pub fn is_in_namespaces(self) -> bool {
+        !self.path.contains('<')
+    }
+
     /// How near a declaration in `space` is: 0 where it is in none of the namespaces that are looked in. They are
     /// looked in from the inside out ([basic.lookup.unqual], [namespace.qual]).
     pub fn nearness(self, space: &str) -> usize {
@@ -58,11 +63,9 @@ impl<'a> Name<'a> {
             }
             around = around.rsplit_once("::").map_or("", |(outer, _)| outer);
         }
-        let ends = !self.path.is_empty()
-            && space
-                .strip_suffix(self.path)
-                .is_some_and(|before| before.is_empty() || before.ends_with("::"));
-        usize::from(ends) * LED_TO
+        // `cuda::std` and the library of this compiler are one.
+        let standard = is_standard(self.path) && is_standard(space);
+        usize::from(standard || ends(space, self.path)) * LED_TO
     }
 
     /// The nearness that nothing exceeds.
@@ -112,6 +115,11 @@ fn is_joined(space: &str, around: &str, path: &str) -> bool {
     }
 }
 
+/// True for a namespace of the standard library.
+pub(crate) fn is_standard(space: &str) -> bool {
+    space.split("::").any(|part| part == "std")
+}
+
 /// `inner` in the namespaces `outer`.
 pub(crate) fn joined(outer: &str, inner: &str) -> Space {
     match (outer, inner) {
@@ -120,9 +128,17 @@ pub(crate) fn joined(outer: &str, inner: &str) -> Space {
     }
 }
 
-/// What a `using` leads to.
+/// A `using`, or another name of a namespace, and where it leads.
 #[derive(Debug, Clone)]
-pub(crate) enum Used {
+pub(crate) struct Used {
+    /// The namespaces in which it is written.
+    pub around: Space,
+    pub leads: Leads,
+}
+
+/// Where a `using` leads.
+#[derive(Debug, Clone)]
+pub(crate) enum Leads {
     /// `using namespace a::b;`
     Namespace(String),
     /// `using a::b::name;`
@@ -134,23 +150,28 @@ pub(crate) enum Used {
 impl Used {
     /// True where it makes a declaration in `space` one that `name` may mean.
     pub fn leads(&self, name: Name, space: &str) -> bool {
-        let is_end = |path: &str| {
-            space
-                .strip_suffix(path)
-                .is_some_and(|before| before.is_empty() || before.ends_with("::"))
-        };
-        match self {
-            Used::Namespace(path) => name.path.is_empty() && is_end(path),
-            Used::Name { path, last } => name.path.is_empty() && last == name.last && is_end(path),
-            Used::Alias { alias, path } => match name.path.strip_prefix(alias.as_str()) {
-                Some("") => is_end(path),
+        // What a namespace uses is found in it: `torch::x` where `torch` uses `at`.
+        let is_asked = name.path.is_empty() || ends(&self.around, name.path);
+        match &self.leads {
+            Leads::Namespace(path) => is_asked && ends(space, path),
+            Leads::Name { path, last } => is_asked && last == name.last && ends(space, path),
+            Leads::Alias { alias, path } => match name.path.strip_prefix(alias.as_str()) {
+                Some("") => ends(space, path),
                 Some(rest) => rest
                     .strip_prefix("::")
-                    .is_some_and(|rest| is_end(&joined(path, rest))),
+                    .is_some_and(|rest| ends(space, &joined(path, rest))),
                 None => false,
             },
         }
     }
+}
+
+/// True where these namespaces are `path`, or end with it.
+fn ends(space: &str, path: &str) -> bool {
+    !path.is_empty()
+        && space
+            .strip_suffix(path)
+            .is_some_and(|before| before.is_empty() || before.ends_with("::"))
 }
 
 #[cfg(test)]
@@ -184,20 +205,30 @@ mod tests {
 
     #[test]
     fn a_using_leads_to_a_namespace() {
-        let all = Used::Namespace("b".to_owned());
+        let used = |around: &str, leads: Leads| Used {
+            around: around.into(),
+            leads,
+        };
+        let all = used("", Leads::Namespace("b".to_owned()));
         assert!(all.leads(Name::new("x", ""), "a::b"));
         assert!(!all.leads(Name::new("c::x", ""), "a::b"));
         assert!(!all.leads(Name::new("x", ""), "a::bb"));
-        let one = Used::Name {
+        let within = used("torch", Leads::Namespace("at".to_owned()));
+        assert!(within.leads(Name::new("torch::x", ""), "at"));
+        assert!(!within.leads(Name::new("other::x", ""), "at"));
+        let leads = Leads::Name {
             path: "a".to_owned(),
             last: "x".to_owned(),
         };
+        let one = used("c", leads);
         assert!(one.leads(Name::new("x", ""), "a"));
+        assert!(one.leads(Name::new("c::x", ""), "a"));
         assert!(!one.leads(Name::new("y", ""), "a"));
-        let short = Used::Alias {
+        let leads = Leads::Alias {
             alias: "s".to_owned(),
             path: "a::b".to_owned(),
         };
+        let short = used("", leads);
         assert!(short.leads(Name::new("s::x", ""), "a::b"));
         assert!(short.leads(Name::new("s::c::x", ""), "a::b::c"));
         assert!(!short.leads(Name::new("st::x", ""), "a::b"));

@@ -42,6 +42,36 @@ pub(crate) fn class_of(structure: &Struct) -> Option<Arc<Class>> {
     structure.class.as_ref()?.get()
 }
 
+/// A type with classes by their names alone, which hold on to no text: [`crate::lower`] finds them again by these in the text of a
+/// kernel. `None` for lambdas and classes without a name.
+pub fn by_name(ty: &Type) -> Option<Type> {
+    Some(match ty {
+        Type::Callable(_) => return None,
+        Type::Struct(structure) => {
+            let Some(class) = class_of(structure) else {
+                return Some(ty.clone());
+            };
+            if class.name.is_empty() {
+                return None;
+            }
+            let around = match &class.enclosing {
+                Some(outer) => format!("{}::{}", structure.space, outer.name),
+                None => structure.space.to_string(),
+            };
+            let mut name = format!("{around}::{}", class.name);
+            if !class.arguments.is_empty() {
+                let arguments = class.arguments.iter().map(Bound::spelled);
+                let arguments: Vec<String> = arguments.collect();
+                name = format!("{name}<{}>", arguments.join(", "));
+            }
+            Type::Unknown(name)
+        }
+        Type::Pointer(inner, space) => Type::Pointer(Arc::new(by_name(inner)?), *space),
+        Type::Array(inner, length) => Type::Array(Arc::new(by_name(inner)?), *length),
+        _ => ty.clone(),
+    })
+}
+
 /// True where a template argument is all that another one says: an instance says more than the same with a type that is not known.
 pub fn says_all_of(more: &Bound, less: &Bound) -> bool {
     match (more, less) {

@@ -101,25 +101,53 @@ impl Unit {
         self.meant(|unit| &unit.globals, name)
     }
 
-    /// The nearest declaration of a name, of several as near the latest; where none is near, the latest of all.
+    /// The declaration that a name means, of several in the same namespaces the latest.
     fn meant<'u, T>(
         &'u self,
         table: impl Fn(&'u Unit) -> &'u Table<T>,
         name: Name,
     ) -> Option<&'u (Space, T)> {
-        let mut best: Option<(usize, &(Space, T))> = None;
-        for unit in self.layers() {
-            for declared in table(unit).get(name.last).into_iter().flatten().rev() {
-                let nearness = self.nearness(name, &declared.0);
-                if best.is_none_or(|(of, _)| nearness > of) {
-                    best = Some((nearness, declared));
-                }
-                if nearness == name.nearest() {
-                    return Some(declared);
-                }
+        let declared = || {
+            self.layers()
+                .flat_map(|unit| table(unit).get(name.last).into_iter().flatten().rev())
+        };
+        let space = self.space_meant(name, declared().map(|(space, _)| space))?;
+        declared().find(|(of, _)| of == space)
+    }
+
+    /// Which of these namespaces, of declarations of one name from the latest on, the name means: the nearest. Where none
+    /// is near, something was not read that leads there, a `using` in a function or a header that is included in a
+    /// namespace: then it is the only one, and for a name with qualifiers file scope. Of several none is guessed.
+    pub(crate) fn space_meant<'d>(
+        &self,
+        name: Name,
+        spaces: impl Iterator<Item = &'d Space>,
+    ) -> Option<&'d Space> {
+        let mut best: Option<(usize, &Space)> = None;
+        let (mut several, mut outermost) = (false, None);
+        for space in spaces {
+            if let Some((_, known)) = best
+                && known == space
+            {
+                continue;
+            }
+            let nearness = self.nearness(name, space);
+            if nearness == name.nearest() {
+                return Some(space);
+            }
+            several |= best.is_some();
+            if space.is_empty() {
+                outermost = Some(space);
+            }
+            if best.is_none_or(|(of, _)| nearness > of) {
+                best = Some((nearness, space));
             }
         }
-        best.map(|(_, declared)| declared)
+        match best? {
+            (0, _) if !name.path().is_empty() => outermost.filter(|_| name.is_in_namespaces()),
+            (0, _) if several => None,
+            (_, space) => Some(space),
+        }
     }
 
     /// How near a declaration in these namespaces is to a name; 0 where nothing leads to it.
@@ -133,36 +161,14 @@ impl Unit {
         }
     }
 
-    /// Of these those in the namespaces that are nearest, the first's where nothing is near.
-    fn of_nearest(&self, name: Name, mut found: Vec<Definition>) -> Vec<Definition> {
-        if let Some(space) = self.nearest_space(name, found.iter()).cloned() {
-            found.retain(|definition| definition.space == space);
+    /// Of these those in the namespaces that a name means.
+    fn of_meant(&self, name: Name, mut found: Vec<Definition>) -> Vec<Definition> {
+        let spaces = found.iter().map(|definition| &definition.space);
+        match self.space_meant(name, spaces).cloned() {
+            Some(space) => found.retain(|definition| definition.space == space),
+            None => found.clear(),
         }
         found
-    }
-
-    fn nearest_space<'d>(
-        &self,
-        name: Name,
-        found: impl Iterator<Item = &'d Definition>,
-    ) -> Option<&'d Space> {
-        let mut best: Option<(Option<usize>, &Space)> = None;
-        for definition in found {
-            let space = &definition.space;
-            let Some((of, nearest)) = &mut best else {
-                best = Some((None, space));
-                continue;
-            };
-            if space == *nearest {
-                continue;
-            }
-            let so_far = *of.get_or_insert_with(|| self.nearness(name, nearest));
-            let nearness = self.nearness(name, space);
-            if nearness > so_far {
-                best = Some((Some(nearness), space));
-            }
-        }
-        best.map(|(_, space)| space)
     }
 
     /// Every function of that name, the latest first.
@@ -187,6 +193,16 @@ impl Unit {
             all.sort_by_key(|(_, definition)| definition.range.start);
             all
         })
+    }
+
+    /// True where device variables in several namespaces have that name.
+    pub(crate) fn has_several_globals(&self, name: &str) -> bool {
+        let mut all = self
+            .layers()
+            .filter_map(|unit| unit.globals.get(name))
+            .flatten();
+        let first = all.next();
+        first.is_some_and(|(space, _)| all.any(|(other, _)| other != space))
     }
 
     /// The classes of every text in the order of each text, the file's own first.
@@ -217,7 +233,7 @@ impl Unit {
                 found.extend(some.iter().rev().cloned());
             }
         }
-        self.of_nearest(name, found)
+        self.of_meant(name, found)
     }
 
     /// The namespaces around the class template that a name means.
@@ -226,12 +242,13 @@ impl Unit {
             .layers()
             .filter_map(|unit| unit.templates.get(name.last))
             .flat_map(|some| some.iter().rev());
-        self.nearest_space(name, all).cloned()
+        self.space_meant(name, all.map(|definition| &definition.space))
+            .cloned()
     }
 
     /// A function that a name means.
     pub(crate) fn function_meant(&self, name: Name) -> Option<Definition> {
-        let found = self.of_nearest(name, self.functions(name.last));
+        let found = self.of_meant(name, self.functions(name.last));
         found.into_iter().next()
     }
 
@@ -295,7 +312,7 @@ impl Unit {
         let found = self
             .layers()
             .filter_map(|unit| unit.concepts.get(name.last));
-        self.of_nearest(name, found.flatten().cloned().collect())
+        self.of_meant(name, found.flatten().cloned().collect())
     }
 
     /// The primary variable template that a name means.
@@ -303,7 +320,7 @@ impl Unit {
         let found = self
             .layers()
             .filter_map(|unit| unit.variable_templates.get(name.last));
-        let found = self.of_nearest(name, found.flatten().cloned().collect());
+        let found = self.of_meant(name, found.flatten().cloned().collect());
         found.into_iter().next()
     }
 }

@@ -7,15 +7,14 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
 use super::arguments::Argument;
 use super::events::HostEventKind;
-use super::index::Function;
-use super::members::members;
+use super::members::{members, reals};
 use super::nodes::name_of_function;
-use super::nodes::{parts, text};
+use super::nodes::{meant, parts, text};
 use super::opt_in::{allows_large_clusters, asks_for_shared};
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
-use super::{Blocks, LaunchSite, Member, Met};
-use warplens_hir::{Source, Space, namespaces_around, nearest};
+use super::{Blocks, LaunchSite, Member, Met, Real};
+use warplens_hir::{Source, Space};
 use warplens_ir::Bound;
 use warplens_ir::Type;
 
@@ -101,17 +100,9 @@ impl Host<'_> {
     fn namespaces_of(&self, name: &str, node: Node, source: Source) -> Option<Space> {
         let named = self.index.by_name.get(name)?.iter();
         let functions = named.map(|at| &self.index.functions[*at]);
-        let kernels: Vec<&Function> = functions.filter(|function| function.kernel).collect();
-        if kernels.len() < 2 {
-            return None;
-        }
-        let spaces: Vec<&str> = kernels.iter().map(|kernel| kernel.space).collect();
-        if spaces.iter().all(|space| *space == spaces[0]) {
-            return None;
-        }
-        let around = namespaces_around(node, &source.parsed.text);
-        let written = text(node, source).split('<').next()?;
-        nearest(written, &around, &spaces).map(Space::from)
+        let kernels = functions.filter(|function| function.kernel);
+        let spaces: Vec<&str> = kernels.map(|kernel| kernel.space).collect();
+        meant(node, source, &spaces).map(Space::from)
     }
 
     /// The kernels that an expression names where a kernel is wanted.
@@ -275,6 +266,16 @@ impl Host<'_> {
                 .flat_map(members)
                 .collect()
         };
+        let reals: Vec<Real> = if beside {
+            Vec::new()
+        } else {
+            config
+                .arguments
+                .iter()
+                .enumerate()
+                .flat_map(reals)
+                .collect()
+        };
         let texts = [source.parsed, self.parsed].map(|parsed| &**parsed);
         let texts = texts.map(|text| self.sets_attributes(text).then_some(&*text.text));
         for kernel in kernels {
@@ -309,6 +310,7 @@ impl Host<'_> {
                         config.arguments.iter().map(Value::integer).collect()
                     },
                     members: members.clone(),
+                    reals: reals.clone(),
                     template_args: kernel.template_args.clone(),
                     argument_types: config.types.clone(),
                     memory: memory.clone(),

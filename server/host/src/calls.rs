@@ -9,12 +9,12 @@ use warplens_syntax::{Field, Kind, Node, is_identifier};
 
 use super::arguments::{Argument, Named};
 use super::index::plain;
-use super::nodes::{full_name, name_of_function, parameter_list, parts, template_of, text};
+use super::nodes::{full_name, meant, name_of_function, parameter_list, parts, template_of, text};
 use super::state::{Frame, Host};
 use super::value::{Lambda, Place, Scope, Value, library};
+use warplens_hir::Source;
 use warplens_hir::function_declarator;
 use warplens_hir::node_ending;
-use warplens_hir::{Source, namespaces_around, nearest};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
 
@@ -578,7 +578,7 @@ impl Host<'_> {
             }
             None => None,
         };
-        self.within_its_share(&named.name, |host| {
+        let value = self.within_its_share(&named.name, |host| {
             host.frames.push(frame);
             let back = host.bind_arguments(&parameters, arguments, callee);
             let value = host.body_of(function, callee);
@@ -587,6 +587,10 @@ impl Host<'_> {
                 host.write(&to, value);
             }
             value
+        });
+        value.unwrap_or_else(|| {
+            self.forget_passed(&parameters, arguments, callee);
+            Value::Unknown
         })
     }
 
@@ -597,16 +601,10 @@ impl Host<'_> {
             return own;
         }
         let spaces: Vec<&str> = own.iter().map(|&at| functions[at].space).collect();
-        if spaces.iter().all(|space| *space == spaces[0]) {
-            return own;
-        }
-        let around = namespaces_around(call, &source.parsed.text);
-        let function = call.field(Field::Function);
-        let written = function.map_or("", |function| text(function, source));
-        let written = written.split('<').next().unwrap_or_default();
-        if let Some(nearest) = nearest(written, &around, &spaces) {
+        let function = call.field(Field::Function).unwrap_or(call);
+        if let Some(meant) = meant(function, source, &spaces) {
             let mut each = spaces.iter();
-            own.retain(|_| each.next() == Some(&nearest));
+            own.retain(|_| each.next() == Some(&meant));
         }
         own
     }

@@ -10,6 +10,9 @@ use super::value::{Step, Value, binary};
 use warplens_hir::Source;
 use warplens_ir::Type;
 
+/// `std::string::npos`.
+pub(super) const NPOS: Value = Value::Int(-1, 64, false);
+
 impl Host<'_> {
     /// A function of the C or C++ library that makes something known of a text.
     pub(super) fn reading_call(&mut self, name: &str, arguments: &[Argument]) -> Option<Value> {
@@ -92,6 +95,13 @@ impl Host<'_> {
                 }
             }
             "sscanf" => return self.scanned(arguments),
+            "strtok" => {
+                let next = self.next_word(arguments);
+                if let (None, Some(running)) = (&next, &mut self.running) {
+                    running.words_left = None;
+                }
+                return next;
+            }
             "getopt" => self.next_option(arguments, None),
             "getopt_long" | "getopt_long_only" => {
                 let long = self.elements(&arguments.get(3)?.value);
@@ -134,15 +144,22 @@ impl Host<'_> {
         if text.contains(super::value::GAP) {
             return None;
         }
-        let npos = Value::Int(-1, 64, false);
         let number =
             |at: usize| -> Option<usize> { usize::try_from(given.get(at)?.value.as_int()?).ok() };
         Some(match name {
             "size" | "length" => Value::Int(text.len() as i64, 64, false),
             "empty" => Value::truth(text.is_empty()),
             "compare" => {
-                let other = self.whole_text_in(&given.first()?.value)?;
-                Value::int(compare(text, &other, false))
+                let other = self.whole_text_in(&given.last()?.value)?;
+                let part = match given {
+                    [_] => text,
+                    [_, _, _] => {
+                        let rest = text.get(number(0)?..)?;
+                        rest.get(..number(1)?.min(rest.len()))?
+                    }
+                    _ => return None,
+                };
+                Value::int(compare(part, &other, false))
             }
             "find" | "rfind" => {
                 let wanted = match &given.first()?.value {
@@ -155,7 +172,7 @@ impl Host<'_> {
                     _ if given.len() > 1 => text.starts_with(&wanted).then_some(0),
                     _ => text.rfind(&wanted),
                 };
-                found.map_or(npos, |at| Value::Int(at as i64, 64, false))
+                found.map_or(NPOS, |at| Value::Int(at as i64, 64, false))
             }
             "substr" => {
                 let from = number(0)?;
@@ -176,34 +193,81 @@ impl Host<'_> {
         })
     }
 
-    /// `sscanf(text, "%d", &n)` with one conversion each.
+    /// `sscanf(text, "%d,%d", &m, &n)`: conversions, and the text between them, which must be there.
     fn scanned(&mut self, arguments: &[Argument]) -> Option<Value> {
         let text = self.whole_text_in(&arguments.first()?.value)?;
         let format = self.whole_text_in(&arguments.get(1)?.value)?;
-        let mut rest: &str = &text;
+        let mut places = arguments.get(2..)?.iter();
+        let (mut rest, mut format): (&str, &str) = (&text, &format);
         let mut read = 0;
-        let conversions = format.split('%').skip(1);
-        for (conversion, argument) in conversions.zip(arguments.get(2..)?) {
-            let Value::Address(place) = &argument.value else {
-                return None;
-            };
-            let kind = conversion.trim_start_matches(['l', 'h', 'z']);
-            let end = rest
-                .find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
-                .unwrap_or(rest.len());
-            let word = &rest[..end];
-            let value = match kind.chars().next()? {
-                'd' | 'i' | 'u' => Value::Int(integer(word, 10)?, 64, true),
-                'f' | 'g' | 'e' => Value::Float(real(word), 64),
-                's' => Value::Text(word.into()),
+        while let Some(first) = format.chars().next() {
+            format = &format[first.len_utf8()..];
+            if first.is_whitespace() {
+                rest = rest.trim_start();
+                continue;
+            }
+            if first != '%' || format.starts_with('%') {
+                let Some(behind) = rest.strip_prefix(first) else {
+                    break;
+                };
+                rest = behind;
+                format = format
+                    .strip_prefix('%')
+                    .filter(|_| first == '%')
+                    .unwrap_or(format);
+                continue;
+            }
+            let kind = format.trim_start_matches(['l', 'h', 'z']);
+            let word = rest.trim_start();
+            let is_number = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+            let end = match kind.chars().next()? {
+                'd' | 'i' | 'u' => word.find(|c: char| !c.is_ascii_digit() && !"+-".contains(c)),
+                'f' | 'g' | 'e' => word.find(|c| !is_number(c)),
+                's' => word.find(char::is_whitespace),
+                // A width, a set of characters, one that is left aside.
                 _ => return None,
+            };
+            let (word, behind) = word.split_at(end.unwrap_or(word.len()));
+            if word.is_empty() {
+                break;
+            }
+            let value = match kind.chars().next()? {
+                's' => Value::Text(word.into()),
+                'd' | 'i' | 'u' => Value::Int(integer(word, 10)?, 64, true),
+                _ => Value::Float(real(word), 64),
+            };
+            let Value::Address(place) = &places.next()?.value else {
+                return None;
             };
             self.write(place, value);
             read += 1;
-            // What is between two numbers.
-            rest = rest[end..].trim_start_matches([',', 'x', ':', ' ', '/']);
+            rest = behind;
+            format = &kind[1..];
         }
         Some(Value::int(read))
+    }
+
+    /// `strtok(text, " ,")`, and `strtok(NULL, …)` for the next word of the text.
+    fn next_word(&mut self, arguments: &[Argument]) -> Option<Value> {
+        let [from, separators] = arguments else {
+            return None;
+        };
+        let separators = self.whole_text_in(&separators.value)?;
+        let separators: Vec<char> = separators.chars().collect();
+        let text = match &from.value {
+            Value::Int(0, ..) => self.running.as_ref()?.words_left.clone()?,
+            value => self.whole_text_in(value)?,
+        };
+        let word = text.trim_start_matches(separators.as_slice());
+        let end = word.find(separators.as_slice()).unwrap_or(word.len());
+        let (word, rest) = word.split_at(end);
+        let running = self.running.as_mut()?;
+        running.words_left = Some(rest.into());
+        Some(if word.is_empty() {
+            Value::Int(0, 64, true)
+        } else {
+            Value::Text(word.into())
+        })
     }
 
     /// `stream >> variable`: the next word of the text, as the variable's type reads it. Out: what is left of the text.

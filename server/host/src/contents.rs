@@ -203,14 +203,24 @@ impl Host<'_> {
         if self.running.is_none() || self.beside > 0 {
             return Vec::new();
         }
-        let arguments = arguments.iter();
         arguments
+            .iter()
             .map(|argument| {
                 let Value::Address(place) = argument else {
                     return None;
                 };
+                // What a kernel writes by one pointer it would read by the other.
+                let meets = |other: &Value| match other {
+                    Value::Address(other) => other.slot == place.slot && other != place,
+                    _ => false,
+                };
+                if arguments.iter().any(meets) {
+                    return None;
+                }
                 let data = self.data_of(place.slot)?;
-                if self.offset_in(place)? != 0 || !data.0.is_whole() {
+                let from = self.offset_in(place)?;
+                let rest = data.0.bytes.len().checked_sub(from)?;
+                if !data.0.is_known(from, rest) {
                     return None;
                 }
                 // Floating point decides few branches, and no addresses.
@@ -219,13 +229,13 @@ impl Host<'_> {
                     return None;
                 }
                 let running = self.running.as_mut()?;
-                let known = running.contents.iter().find(|(of, _)| *of == data);
-                if let Some((_, bytes)) = known {
+                let mut known = running.contents.iter();
+                if let Some((.., bytes)) = known.find(|(of, at, _)| *of == data && *at == from) {
                     return Some(Arc::clone(bytes));
                 }
-                running.room = running.room.checked_sub(data.0.bytes.len())?;
-                let bytes: Arc<[u8]> = data.0.bytes.as_slice().into();
-                running.contents.push((data, Arc::clone(&bytes)));
+                running.room = running.room.checked_sub(rest)?;
+                let bytes: Arc<[u8]> = data.0.bytes.get(from..)?.into();
+                running.contents.push((data, from, Arc::clone(&bytes)));
                 Some(bytes)
             })
             .collect()

@@ -9,6 +9,7 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
+use super::command_line::NPOS;
 use super::events::MemoryKind;
 use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
@@ -291,6 +292,9 @@ impl Host<'_> {
                     let name = plain(text(node, source));
                     if let Some(place) = self.static_member(node, &name, source) {
                         return self.read(&place);
+                    }
+                    if name == "npos" {
+                        return NPOS;
                     }
                 }
                 self.constant(node, source)

@@ -64,7 +64,7 @@ use std::sync::Arc;
 
 use warplens_syntax::Expanded;
 
-use warplens_hir::{Item, Space, Unit};
+use warplens_hir::{Item, Space, Unit, by_name};
 use warplens_ir::Bound;
 use warplens_ir::Type;
 
@@ -106,6 +106,8 @@ pub struct LaunchSite {
     pub arguments: Vec<Option<i64>>,
     /// Integers in arguments that are structures.
     pub members: Vec<Member>,
+    /// Numbers of floating point among the arguments and in those that are structures.
+    pub reals: Vec<Real>,
     /// Template arguments by position.
     pub template_args: Vec<Option<Bound>>,
     /// Types of the arguments by position.
@@ -133,6 +135,24 @@ pub struct Member {
     pub path: String,
     /// Its value.
     pub value: i64,
+}
+
+/// A number of floating point that a launch is given.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Real {
+    /// Position of the argument.
+    pub argument: usize,
+    /// Where in it, as of a [`Member`]; empty where the argument is the number.
+    pub path: String,
+    /// Its bits.
+    bits: u64,
+}
+
+impl Real {
+    /// Its value.
+    pub fn value(&self) -> f64 {
+        f64::from_bits(self.bits)
+    }
 }
 
 /// The blocks of a launch along one axis.
@@ -194,6 +214,7 @@ impl LaunchSite {
             allows_large_clusters: false,
             arguments: Vec::new(),
             members: Vec::new(),
+            reals: Vec::new(),
             template_args: Vec::new(),
             argument_types: Vec::new(),
             memory: Vec::new(),
@@ -224,20 +245,16 @@ impl LaunchSite {
         }
     }
 
-    /// The same without types that are classes or lambdas of the file: those hold on to its text.
+    /// The same with classes of the file by their names, and without its lambdas: they hold on to its text.
     pub fn without_classes(&self) -> LaunchSite {
-        let light = |ty: &Option<Type>| ty.clone().filter(|ty| !ty.holds_text());
+        let bound = |bound: &Option<Bound>| match bound {
+            Some(Bound::Type(ty)) => by_name(ty).map(Bound::Type),
+            bound => bound.clone(),
+        };
+        let named = |ty: &Option<Type>| by_name(ty.as_ref()?);
         LaunchSite {
-            template_args: self
-                .template_args
-                .iter()
-                .map(|bound| {
-                    bound
-                        .clone()
-                        .filter(|bound| !matches!(bound, Bound::Type(ty) if ty.holds_text()))
-                })
-                .collect(),
-            argument_types: self.argument_types.iter().map(light).collect(),
+            template_args: self.template_args.iter().map(bound).collect(),
+            argument_types: self.argument_types.iter().map(named).collect(),
             ..self.clone()
         }
     }

@@ -1,24 +1,45 @@
 //! What a launch's arguments hold that are structures passed by value.
 
-use super::Member;
 use super::value::Value;
+use super::{Member, Real};
 
-/// Integers of one argument that are told apart, as the kernel's side follows members of its parameters.
+/// Numbers of one argument that are told apart, as the kernel's side follows members of its parameters.
 const MOST_MEMBERS: usize = 256;
 
 /// The integers in an argument that is a structure.
 pub(super) fn members((argument, value): (usize, &Value)) -> Vec<Member> {
     let mut found = Vec::new();
     if matches!(value, Value::Record(_) | Value::Dims(_)) {
-        add_members(argument, value, "", &mut found);
+        each_number(value, "", &mut |path, number| {
+            found.extend(number.integer().map(|value| Member {
+                argument,
+                path: path.to_owned(),
+                value,
+            }));
+            found.len() < MOST_MEMBERS
+        });
     }
     found
 }
 
-fn add_members(argument: usize, value: &Value, path: &str, found: &mut Vec<Member>) {
-    if found.len() >= MOST_MEMBERS {
-        return;
-    }
+/// The numbers of floating point that an argument is or has.
+pub(super) fn reals((argument, value): (usize, &Value)) -> Vec<Real> {
+    let mut found = Vec::new();
+    each_number(value, "", &mut |path, number| {
+        if let Value::Float(value, _) = number {
+            found.push(Real {
+                argument,
+                path: path.to_owned(),
+                bits: value.to_bits(),
+            });
+        }
+        found.len() < MOST_MEMBERS
+    });
+    found
+}
+
+/// Calls `found` with each number in a value and where it is, until it returns false.
+fn each_number(value: &Value, path: &str, found: &mut dyn FnMut(&str, &Value) -> bool) -> bool {
     let join = |name: &str| {
         if path.is_empty() {
             name.to_owned()
@@ -27,25 +48,18 @@ fn add_members(argument: usize, value: &Value, path: &str, found: &mut Vec<Membe
         }
     };
     match value {
-        Value::Record(record) => {
-            for (name, field) in &record.fields {
-                add_members(argument, field, &join(name), found);
-            }
-        }
-        Value::Array(elements) => {
-            for (at, element) in elements.iter().enumerate() {
-                add_members(argument, element, &format!("{path}[{at}]"), found);
-            }
-        }
-        Value::Dims(extents) => {
-            for (name, extent) in ["x", "y", "z"].into_iter().zip(extents) {
-                add_members(argument, &extent.value(32), &join(name), found);
-            }
-        }
-        value => found.extend(value.integer().map(|value| Member {
-            argument,
-            path: path.to_owned(),
-            value,
-        })),
+        Value::Record(record) => record
+            .fields
+            .iter()
+            .all(|(name, field)| each_number(field, &join(name), found)),
+        Value::Array(elements) => elements
+            .iter()
+            .enumerate()
+            .all(|(at, element)| each_number(element, &format!("{path}[{at}]"), found)),
+        Value::Dims(extents) => ["x", "y", "z"]
+            .into_iter()
+            .zip(extents)
+            .all(|(name, extent)| found(&join(name), &extent.value(32))),
+        value => found(path, value),
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use warplens_hir::{Source, function_declarator};
+use warplens_hir::{Source, function_declarator, namespaces_around, nearest};
 use warplens_syntax::{Field, Kind, Node};
 
 /// Letters of a condition or of a size that are quoted.
@@ -107,4 +107,15 @@ pub(super) fn quoted(text: &str) -> Arc<str> {
     }
     let cut: String = line.chars().take(LONGEST_TEXT - 1).collect();
     format!("{cut}…").into()
+}
+
+/// Which of these namespaces a name leads to, as it is written and where it is; nothing where they are one, or where
+/// that is not told.
+pub(super) fn meant<'s>(name: Node, source: Source, spaces: &[&'s str]) -> Option<&'s str> {
+    if spaces.iter().all(|space| *space == spaces[0]) {
+        return None;
+    }
+    let around = namespaces_around(name, &source.parsed.text);
+    let written = text(name, source).split('<').next()?;
+    nearest(written, &around, spaces)
 }

@@ -313,11 +313,7 @@ impl<'p> Host<'p> {
                 };
             }
             "string" | "stringstream" | "ostringstream" => {
-                return match values.as_slice() {
-                    [] => Value::Text("".into()),
-                    [text] => self.text_in(text).map_or(Value::Unknown, Value::Text),
-                    _ => Value::Unknown,
-                };
+                return self.made_text(&values).unwrap_or(Value::Unknown);
             }
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
                 return self.by_position(class, values);

@@ -21,7 +21,7 @@ use warplens_hir::{Item, Source, Unit};
 use warplens_ir::Type;
 
 /// Nodes that are read of one run.
-const MOST_WORK: u32 = 600_000;
+const MOST_WORK: u32 = 1_000_000;
 /// Of what is left to spend one loop may take this part, before what its turns change is taken as unknown.
 const LOOP_WITH_LAUNCHES: u32 = 4;
 /// The same for a loop in which nothing is launched.
@@ -88,8 +88,10 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             asked_for_residency: false,
             apart: 0,
             options: Options::default(),
+            words_left: None,
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
+            too_long: FxHashSet::default(),
             number_steps: numbers::MOST_STEPS,
             not_numbers: FxHashSet::default(),
             sequences: Sequences::default(),
@@ -138,6 +140,8 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
                         *known = None;
                     }
                 }
+                // A time step that differs from turn to turn.
+                known.reals.retain(|real| met.site.reals.contains(real));
                 known.count = match (known.count, met.site.count) {
                     (Some(a), Some(b)) => Some(a.saturating_add(b)),
                     _ => None,
@@ -587,36 +591,45 @@ impl Host<'_> {
         }
     }
 
-    /// Walks a call of a function of the program. One that launches nothing gets a part of what is left to spend, and where that is not
-    /// enough all that it wrote is unknown: what a program checks its kernels against costs it more than them.
+    /// Walks a call of a function of the program; `None` where it was not walked to its end. One that launches nothing gets a part of
+    /// what is left to spend, and one that this was not enough for gets little the next time; what it wrote until then is unknown:
+    /// what a program checks its kernels against costs it more than them.
     pub(super) fn within_its_share(
         &mut self,
         name: &str,
         walk: impl FnOnce(&mut Self) -> Value,
-    ) -> Value {
-        let launches = match &self.running {
-            Some(running) => running.leading.contains(name),
-            None => true,
+    ) -> Option<Value> {
+        let Some(running) = &self.running else {
+            return Some(walk(self));
         };
-        if launches || self.is_spent() {
-            return walk(self);
+        if running.leading.contains(name) || self.is_spent() {
+            return Some(walk(self));
         }
+        let part = match running.apart {
+            0 => CALL,
+            // A call within such a call shares what that one got.
+            _ => CALL_WITHIN,
+        };
+        let share = if running.too_long.contains(name) {
+            LITTLE_WORK
+        } else {
+            (self.work_left() / part).max(LITTLE_WORK)
+        };
         let touched = self.touched_mark();
-        // A call within such a call shares what that one got.
-        let apart = self.running.as_ref().map_or(0, |running| running.apart);
-        let part = if apart > 0 { CALL_WITHIN } else { CALL };
-        let share = (self.work_left() / part).max(LITTLE_WORK);
         let whole = self.set_limit(share);
         self.step_apart(1);
         let value = walk(self);
         self.step_apart(-1);
         let cut = self.is_spent();
         self.restore_limit(whole);
-        if cut {
-            self.forget_touched(touched);
-            return Value::Unknown;
+        if !cut {
+            return Some(value);
         }
-        value
+        self.forget_touched(touched);
+        if let Some(running) = &mut self.running {
+            running.too_long.insert(name.to_owned());
+        }
+        None
     }
 }
 

@@ -1,5 +1,6 @@
 //! The state of a walk: variables, names, what was met.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -73,10 +74,14 @@ pub(super) struct Running {
     /// Greater than 0 in functions that launch nothing.
     pub(super) apart: u32,
     pub(super) options: Options,
+    /// What `strtok` has left of its text.
+    pub(super) words_left: Option<Rc<str>>,
     /// By the text and the first byte of a loop's body: whether something may be launched in it.
     pub(super) may_launch: FxHashMap<(usize, usize), bool>,
     /// Names of functions that lead to a launch, of kernels and of what launches.
     pub(super) leading: FxHashSet<String>,
+    /// Functions that what they got to spend was not enough for.
+    pub(super) too_long: FxHashSet<String>,
     /// Steps that loops may still take which are executed on numbers.
     pub(super) number_steps: u64,
     /// Loops, by their text and the first byte of their bodies, that cannot be.
@@ -85,8 +90,8 @@ pub(super) struct Running {
     pub(super) sequences: Sequences,
     /// Variables that are generators; the first are the C library's.
     pub(super) generators: Vec<usize>,
-    /// Contents that launches found, with the memory that held them.
-    pub(super) contents: Vec<(DataRef, Arc<[u8]>)>,
+    /// Contents that launches found, with the memory that held them and the byte that they begin at.
+    pub(super) contents: Vec<(DataRef, usize, Arc<[u8]>)>,
     /// Bytes of these that may still be kept.
     pub(super) room: usize,
     /// Bytes of arrays that may still be made: what a variable held before is kept until its branch is left.

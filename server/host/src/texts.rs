@@ -11,6 +11,9 @@ use super::state::Host;
 use super::value::{GAP, Place, Value, joined, spelled};
 use warplens_hir::Source;
 
+/// Letters of a text that is made of one letter.
+const LONGEST: usize = 4_096;
+
 impl Host<'_> {
     /// A function of the C library that reads or writes a text, or makes one of a number.
     pub(super) fn text_call(
@@ -31,7 +34,7 @@ impl Host<'_> {
                 }));
             }
             // These read only.
-            "strcmp" | "strncmp" | "strstr" | "strchr" | "puts" | "fputs" | "atoi" => {
+            "strcmp" | "strncmp" | "strstr" | "strchr" | "strtok" | "puts" | "fputs" | "atoi" => {
                 return Some(Value::Unknown);
             }
             "sprintf" | "asprintf" => (self.formatted(arguments.get(1..)?), false),
@@ -56,6 +59,34 @@ impl Host<'_> {
         };
         self.write(&place, value);
         Some(Value::Unknown)
+    }
+
+    /// `std::string()`, `(text)`, `(text, from, length)` of a string, `(characters, length)`, `(count, 'c')`.
+    pub(super) fn made_text(&self, values: &[Value]) -> Option<Value> {
+        let number = |at: usize| usize::try_from(values.get(at)?.as_int()?).ok();
+        let Some((first, others)) = values.split_first() else {
+            return Some(Value::Text("".into()));
+        };
+        if others.is_empty() {
+            return self.text_in(first).map(Value::Text);
+        }
+        if let (Value::Int(count, ..), [Value::Int(code, ..)]) = (first, others) {
+            let count = usize::try_from(*count)
+                .ok()
+                .filter(|count| *count < LONGEST)?;
+            let letter = char::from(u8::try_from(*code).ok()?);
+            return Some(Value::Text(letter.to_string().repeat(count).into()));
+        }
+        let text = self.whole_text_in(first)?;
+        // A string's own part, or the first characters behind a pointer.
+        let (from, length) = match others {
+            [_] if matches!(first, Value::Address(_)) => (number(1)?, text.len()),
+            [_] => (0, number(1)?),
+            _ => (number(1)?, number(2)?),
+        };
+        let rest = text.get(from..)?;
+        let part = rest.get(..length.min(rest.len()))?;
+        Some(Value::Text(part.into()))
     }
 
     /// The text that a value is or points to.

@@ -7,6 +7,7 @@ use warplens_syntax::BinaryOperator as Op;
 use super::arguments::Argument;
 use super::contents::filled;
 use super::events::MemoryKind;
+use super::index::plain;
 use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
@@ -480,7 +481,12 @@ fn one_of(element: Option<&Type>, filling: Option<&Value>) -> Value {
     match (filling, number) {
         (Some(filling), _) => filling.clone(),
         (None, Some(number)) => Value::int(0).converted(number),
-        (None, None) => Value::Unknown,
+        (None, None) => match element {
+            Some(Type::Unknown(name)) if matches!(plain(name).as_str(), "string") => {
+                Value::Text("".into())
+            }
+            _ => Value::Unknown,
+        },
     }
 }
 

@@ -3,9 +3,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use warplens_syntax::Expanded;
+use warplens_syntax::{Expanded, Node, has_word};
 
 use super::arguments::Argument;
+use super::nodes::text;
 use super::state::Host;
 use super::value::{Extent, Value};
 use warplens_hir::Source;
@@ -87,6 +88,28 @@ impl Host<'_> {
                 let lambda = Rc::clone(&lambda.0);
                 self.call_lambda(&lambda, None);
                 self.forget_touched(touched);
+            }
+        }
+    }
+
+    /// The same for a function of which only a part was read, by its parameters.
+    pub(super) fn forget_passed(
+        &mut self,
+        parameters: &[Node],
+        arguments: &[Argument],
+        source: Source,
+    ) {
+        for (parameter, argument) in parameters.iter().zip(arguments) {
+            let declared = text(*parameter, source);
+            let leads = declared.find(['*', '&', '[']);
+            if leads.is_some_and(|at| has_word(&declared[..at], "const")) {
+                continue;
+            }
+            self.forget_pointed(&argument.value, 0);
+            if let Some(place) = &argument.place
+                && declared.contains('&')
+            {
+                self.forget(place.slot);
             }
         }
     }

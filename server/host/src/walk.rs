@@ -940,6 +940,16 @@ impl Host<'_> {
                 self.slots[slot].bytes = held;
                 return Some(slot);
             }
+            if let Type::Array(element, extent @ None) = &mut ty
+                && array
+            {
+                // It is as long as what it is initialised with.
+                *extent = match &value {
+                    Value::Array(values) => Some(values.len() as u64),
+                    Value::Text(text) if element.size() == 1 => Some(text.len() as u64 + 1),
+                    _ => None,
+                };
+            }
             if array && let Value::Array(values) = &value {
                 // What a list leaves out is 0.
                 let extent = match &ty {

@@ -352,3 +352,74 @@ fn occupancy_queries_are_answered_by_the_target_and_said_to_be_assumed() {
     assert_eq!(counted(0), (Some(60), Some(256), true));
     assert_eq!(launched("k<<<3, 64>>>(d, 8);"), (Some(3), Some(64), false));
 }
+
+#[test]
+fn texts_are_taken_apart_as_the_libraries_do() {
+    let cases = [
+        ("sscanf(\"--n=24,7\", \"--n=%d,%d\", &m, &n);", 7),
+        ("sscanf(\"8 x 2.5\", \"%d x %f\", &n, &f); n += f * 2;", 13),
+        ("n = sscanf(\"a=1\", \"b=%d\", &m);", 0),
+        ("n = sscanf(\"3;4\", \"%d,%d\", &m, &n);", 1),
+        (
+            "char *w = strtok(\"a=12=5\", \"=\"); w = strtok(NULL, \"=\"); n = atoi(w);",
+            12,
+        ),
+        ("n = strtok(\"==\", \"=\") == NULL ? 3 : 4;", 3),
+        (
+            "string s = \"--size=64\"; string q(s, 2, s.find('=') - 2); n = q == \"size\";",
+            1,
+        ),
+        (
+            "string s = \"--size=64\"; n = atoi(string(s, s.find('=') + 1, s.length() - 1).c_str());",
+            64,
+        ),
+        (
+            "string s = \"flag\"; n = s.find('=') == string::npos ? 5 : 6;",
+            5,
+        ),
+        (
+            "string s = \"--n=9\"; n = s.compare(0, 4, \"--n=\") == 0;",
+            1,
+        ),
+        (
+            "n = string(12, 'x').size() + string(\"abcdef\", 4).size();",
+            16,
+        ),
+        // Elements of a container that nothing was said of are empty texts.
+        (
+            "vector<string> v(10); v.push_back(\"q\"); for (auto &s : v) n += s == \"q\";",
+            1,
+        ),
+    ];
+    for (body, expected) in cases {
+        let body = format!("int n = 0, m = 0; float f = 0; {body} {LAUNCH}");
+        assert_eq!(n("using namespace std;", &body), Some(expected), "{body}");
+    }
+}
+
+#[test]
+fn a_list_says_how_long_an_array_is() {
+    let sizes = "int sizes[] = {32, 64, 128}; char name[] = \"four\";";
+    let body =
+        format!("{sizes} int n = sizeof(sizes) / sizeof(int) * 100 + sizeof(name); {LAUNCH}");
+    assert_eq!(n("", &body), Some(305));
+    let body = format!("int n = sizeof(all) / sizeof(*all); {LAUNCH}");
+    assert_eq!(
+        n("static const float all[] = {1, 2, 3, 4};", &body),
+        Some(4)
+    );
+}
+
+#[test]
+fn what_a_function_that_is_read_in_part_is_given_to_write_is_unknown() {
+    let turns =
+        "for (int i = 0; i < 100000; i++) { t = i * 7 % 13; if (in[i] > t) puts(\"no\"); }\n"
+            .repeat(80);
+    let long = format!(
+        "void check(int *out, const int *in, int &count) {{\nint t = 0;\n{turns}*out = 5; count = 9; }}"
+    );
+    let call = "int n = 1, m = 2, kept = 3; check(&n, &kept, m);";
+    assert_eq!(n(&long, &format!("{call} {LAUNCH}")), None);
+    assert_eq!(n(&long, &format!("{call} n = m; {LAUNCH}")), None);
+    assert_eq!(n(&long, &format!("{call} n = kept; {LAUNCH}")), Some(3));
+}

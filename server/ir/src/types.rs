@@ -399,10 +399,14 @@ impl Type {
                 return Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2));
             }
             "dim3" => return Some(Type::Vector(Arc::new(Type::UINT), 3)),
-            "cufftComplex" | "cuComplex" | "cuFloatComplex" => {
+            "cufftComplex" | "cuComplex" | "cuFloatComplex" | "hipComplex" | "hipFloatComplex"
+            | "hipfftComplex" => {
                 return Some(Type::Vector(Arc::new(Type::FLOAT), 2));
             }
-            "cufftDoubleComplex" | "cuDoubleComplex" => {
+            "cufftDoubleComplex"
+            | "cuDoubleComplex"
+            | "hipDoubleComplex"
+            | "hipfftDoubleComplex" => {
                 return Some(Type::Vector(Arc::new(Type::DOUBLE), 2));
             }
             _ => {}

@@ -76,7 +76,7 @@ struct Found {
     block: bool,
     /// Block and grid of one launch.
     launch: bool,
-    /// No integer parameter is assumed.
+    /// The value of each parameter that something was asked of is known.
     arguments: bool,
     /// Microseconds.
     time: Option<f64>,
@@ -137,10 +137,11 @@ impl Programs {
 
     /// All results of the files of a folder that hold kernels.
     fn results(&self, bin: &Path, folder: &Path, arguments: &str) -> anyhow::Result<Vec<Value>> {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-            .with_context(|| format!("cannot read {}", folder.display()))?
-            .flatten()
-            .map(|entry| entry.path())
+        let mut files = Vec::new();
+        corpus::walk(folder, &mut files)?;
+        let mut files: Vec<PathBuf> = files
+            .into_iter()
+            .map(|(path, _)| path)
             .filter(|path| {
                 let extension = path.extension().and_then(|extension| extension.to_str());
                 matches!(extension, Some("cu" | "cuh" | "h" | "hpp"))
@@ -167,11 +168,20 @@ impl Programs {
     }
 }
 
-/// `gen_copy` of `void gen_copy<int, int>(T1 *, int)`.
+/// `gen_copy` of `void gen_copy<int, int>(T1 *, int)` and of `_ZL8gen_copyPii`, as static functions are written.
 fn plain(signature: &str) -> &str {
     let head = signature.split(['(', '<']).next().unwrap_or(signature);
-    let name = head.rsplit([' ', ':', '*', '&']).next();
-    name.unwrap_or(head)
+    let name = head.rsplit([' ', ':', '*', '&']).next().unwrap_or(head);
+    let Some(mangled) = name.strip_prefix("_ZL") else {
+        return name;
+    };
+    let digits = mangled.len()
+        - mangled
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .len();
+    let (length, rest) = mangled.split_at(digits);
+    let length = length.parse().unwrap_or(rest.len());
+    rest.get(..length).unwrap_or(name)
 }
 
 /// `8,8,4`, as the table writes it.
@@ -203,13 +213,8 @@ fn of_row(row: &Row, results: &[Value]) -> Found {
         let count = counts.iter().find(|count| count["class"] == class);
         count.map_or(Some(0.0), |count| count["value"].as_f64())
     };
-    let assumed = best["assumptions"].as_array();
-    let assumed = assumed.into_iter().flatten().any(|assumption| {
-        let symbol = assumption["symbol"].as_str().unwrap_or_default();
-        let other = matches!(symbol, "alignment" | "probability" | "block" | "grid");
-        // `trips(…)` and the like are no parameters.
-        !other && !symbol.contains('(')
-    });
+    let mut assumptions = best["assumptions"].as_array().into_iter().flatten();
+    let assumed = assumptions.any(|assumption| assumption["source"] == "unknown");
     let shapes: Vec<String> = of_kernel()
         .take(4)
         .map(|result| {

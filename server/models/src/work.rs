@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_facts::facts::{Op, Pattern, Space};
+use warplens_facts::facts::{AddressPart, Op, Pattern, Space};
 use warplens_machine::Profile;
 
 use crate::wfg::graph::{Branching, Graph};
@@ -351,7 +351,7 @@ fn request(question: &Question, index: usize) -> Request {
             let worst = if access.space == Space::Local {
                 best
             } else {
-                lanes.max(best)
+                distinct(access, unit, lanes).max(best)
             };
             request.known = known.is_some() || access.space == Space::Local;
             request.ideal_transactions = best;
@@ -375,6 +375,43 @@ fn request(question: &Question, index: usize) -> Request {
         }
     }
     request
+}
+
+/// Units of memory that a request's lanes go to whose places are not known: one each, and fewer where they all lie in a small array,
+/// or the index takes few values. Draws from n units meet: `n (1 - (1 - 1/n)^lanes)` are different ones on average.
+fn distinct(access: &ExecutedAccess, unit: f64, lanes: f64) -> f64 {
+    let Some((bytes, places)) = reach(access, lanes) else {
+        return lanes;
+    };
+    let units = (bytes / unit).min(places).max(1.0);
+    units * (1.0 - (1.0 - 1.0 / units).powf(lanes))
+}
+
+/// Bytes that the lanes of one request may spread over, and places that they may go to; `None` where nothing bounds them.
+fn reach(access: &ExecutedAccess, lanes: f64) -> Option<(f64, f64)> {
+    let element = f64::from(access.bytes_per_lane.max(1));
+    let array = access.array_bytes.map(|bytes| bytes as f64);
+    let values = access.parts.as_ref().and_then(|parts| {
+        let (mut bytes, mut places) = (element, 1.0);
+        for (step, part) in parts {
+            let count = match part {
+                AddressPart::Block(_) | AddressPart::Loop(_) => 1.0,
+                AddressPart::Values { with, .. } if !with.thread.contains(&true) => 1.0,
+                AddressPart::Values { count, .. } => (*count)? as f64,
+                AddressPart::Thread(_) => lanes,
+                AddressPart::Digit { modulus, .. } => modulus.map_or(lanes, |all| all as f64),
+            };
+            bytes += step.unsigned_abs() as f64 * (count - 1.0).max(0.0);
+            places *= count.max(1.0);
+        }
+        Some((bytes, places))
+    });
+    match (values, array) {
+        (Some((bytes, places)), Some(array)) => Some((bytes.min(array), places)),
+        (Some(values), None) => Some(values),
+        (None, Some(array)) => Some((array, array / element)),
+        (None, None) => None,
+    }
 }
 
 /// Lines of 128 bytes that L1 looks up for what one access has of an instruction. Where the lanes' addresses are not known:
@@ -404,7 +441,9 @@ fn lines(access: &ExecutedAccess, ideal: bool, request: &Request) -> f64 {
         Pattern::Scattered | Pattern::DataDependent | Pattern::Unknown => true,
     };
     if apart && request.uncoalesced() {
-        request.transactions.max(packed)
+        let lanes = finite(access.active_lanes_per_request).unwrap_or(request.transactions);
+        let reached = distinct(access, 128.0, lanes);
+        request.transactions.min(reached).max(packed)
     } else {
         packed
     }

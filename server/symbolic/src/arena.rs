@@ -321,9 +321,16 @@ impl Arena {
     }
 
     /// An opaque value that varies with those symbols alone.
-    pub fn opaque_of(&mut self, name: &str, data: bool, uniform: bool, with: SymbolSet) -> Id {
+    pub fn opaque_of(
+        &mut self,
+        name: &str,
+        data: bool,
+        uniform: bool,
+        with: SymbolSet,
+        range: Interval,
+    ) -> Id {
         let kind = SymbolKind::Opaque { data, uniform };
-        let id = self.symbol(name, kind, Interval::ANY);
+        let id = self.symbol(name, kind, range);
         self.meta[id.0 as usize].reached = with.0;
         id
     }
@@ -1002,12 +1009,17 @@ impl Arena {
             self.meta[a.0 as usize],
             self.meta[b.0 as usize],
         );
+        let range = match mc.range.single() {
+            Some(0) => mb.range,
+            Some(_) => ma.range,
+            None => ma.range.union(mb.range),
+        };
         self.add_node(
             Node::Select(condition, a, b),
             Meta {
                 symbols: mc.symbols | ma.symbols | mb.symbols,
                 reached: mc.reached | ma.reached | mb.reached,
-                range: ma.range.union(mb.range),
+                range,
                 wide: ma.wide.union(mb.wide),
             },
         )

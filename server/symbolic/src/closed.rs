@@ -206,7 +206,7 @@ mod tests {
             None,
             "a counter that is not given"
         );
-        let data = arena.opaque_of("v", true, false, crate::SymbolSet::ALL);
+        let data = arena.opaque_of("v", true, false, crate::SymbolSet::ALL, Interval::ANY);
         let gathered = arena.add(address, data);
         assert_eq!(Closed::of(&arena, gathered, &[counter]), None);
     }

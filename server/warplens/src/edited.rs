@@ -28,9 +28,16 @@ pub fn edited(before: &Path, after: &Path) -> Option<Vec<Edited>> {
         }
         // Settings, GPUs' profiles and commands that compile bear on many files; other JSON on none.
         let end = name.extension().unwrap_or_default();
-        let commands = name
-            .file_name()
-            .is_some_and(|name| name == "compile_commands.json");
+        let commands = name.file_name().is_some_and(|name| {
+            [
+                "compile_commands.json",
+                "GNUmakefile",
+                "makefile",
+                "Makefile",
+            ]
+            .iter()
+            .any(|one| name == *one)
+        });
         if end == "json" && !commands {
             continue;
         }

@@ -372,6 +372,7 @@ impl Builder<'_> {
                 continue;
             }
             self.stores(object, op, base, store);
+            self.graph.seen_from.insert(store, self.versions.of(object));
             // What was written is known until memory changes again.
             if let Some(v) = single
                 && space != Space::Local

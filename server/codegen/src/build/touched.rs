@@ -366,7 +366,7 @@ impl Walk<'_, '_, '_> {
             self.touched.own.insert(id);
         }
         let var = kernel.var(root);
-        if var.storage == Storage::Local && matches!(var.ty, Type::Array(..)) {
+        if var.storage == Storage::Local && matches!(var.ty, Type::Array(..) | Type::Struct(_)) {
             self.touched.assigned.insert(root);
         }
         self.touched

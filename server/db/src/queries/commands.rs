@@ -1,22 +1,58 @@
 //! Query family: the command that compiles a file.
 //!
-//! In: a path. Out: its command in the nearest `compile_commands.json`, or that of the file most like it. What holds: it is looked for
-//! again where it may have changed which files there are, as the caller says ([`warplens_base::Files::look_again`]).
+//! In: a path. Out: its command in the nearest `compile_commands.json`, or that of the file most like it; where there is none, the
+//! command of a Makefile beside the file or above it. What holds: it is looked for again where it may have changed which files there
+//! are, as the caller says ([`warplens_base::Files::look_again`]); nothing is executed.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_base::Command;
+use warplens_base::{Command, Makefile};
 
-use crate::database::{Db, File, file};
+use crate::database::{Db, File, file, text, world};
 use crate::look::Look;
 
-/// The command that compiles a file, where a `compile_commands.json` has one.
+/// What a Makefile is called, in the order in which make looks for it.
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+/// Bytes of a Makefile.
+const LARGEST: usize = 1 << 20;
+/// Folders above a file in which its Makefile may be.
+const MOST_FOLDERS: usize = 3;
+
+/// The command that compiles a file, where a `compile_commands.json` or a Makefile has one.
 #[salsa::tracked(returns(clone))]
 fn command(db: &dyn Db, of: File) -> Option<Arc<Command>> {
     db.files().existence();
     let found = db.stores().commands.command(of.path(db), db.files());
-    found.map(|found| found.command)
+    let found = found.map(|found| found.command);
+    found.or_else(|| of_makefile(db, of.path(db)))
+}
+
+/// The same by the nearest Makefile that compiles something. The architecture that it names is often one of years ago, which says
+/// nothing of the GPU that the program is to run on: it is left out.
+fn of_makefile(db: &dyn Db, path: &Path) -> Option<Arc<Command>> {
+    let roots = world(db).roots(db);
+    let within = |folder: &&Path| roots.iter().any(|root| folder.starts_with(root));
+    let beside = path.parent()?;
+    let above = beside.ancestors().skip(1).take_while(within);
+    let mut folders = std::iter::once(beside).chain(above).take(MOST_FOLDERS);
+    folders.find_map(|folder| {
+        let source = path.strip_prefix(folder).ok()?.to_str()?;
+        let words = MAKEFILES.iter().find_map(|name| {
+            let makefile = makefile(db, file(db, &folder.join(name)))?;
+            makefile.compiler(source)
+        })?;
+        let mut command = Command::read(&words, folder, db.files());
+        command.architectures.clear();
+        Some(Arc::new(command))
+    })
+}
+
+/// What a Makefile says; `None` where there is none.
+#[salsa::tracked(returns(clone))]
+fn makefile(db: &dyn Db, of: File) -> Option<Arc<Makefile>> {
+    let text = text(db, of).filter(|text| text.text.len() <= LARGEST)?;
+    Some(Arc::new(Makefile::read(&text.text)))
 }
 
 impl Look<'_> {

@@ -161,14 +161,11 @@ impl Look<'_> {
             }
             let includes = std::mem::take(&mut reader.includes);
             let alternatives = kernels_left_out(&source, &done.undecided);
-            let mut text = Expanded::new(
-                absolute(path).into(),
-                language,
-                Arc::clone(&source),
-                done,
-                includes,
-                previous,
-            );
+            let expanded = |done, includes, previous: Option<&Expanded>| {
+                let (path, source) = (absolute(path).into(), Arc::clone(&source));
+                Expanded::new(path, language, source, done, includes, previous)
+            };
+            let mut text = expanded(done, includes, previous);
             text.assumed = assumed;
             text.assumed.append(&mut reader.assumed);
             text.assumed.sort();
@@ -190,14 +187,7 @@ impl Look<'_> {
                 let includes = std::mem::take(&mut reader.includes);
                 reader.missing.truncate(missing);
                 tried.extend(reader.reads.drain(own..));
-                let other = Expanded::new(
-                    absolute(path).into(),
-                    language,
-                    Arc::clone(&source),
-                    done,
-                    includes,
-                    None,
-                );
+                let other = expanded(done, includes, None);
                 text.alternatives.push((range, Arc::new(other)));
             }
             // Who has no kernels need not know.
@@ -219,16 +209,7 @@ impl Look<'_> {
                 reader.assumes = true;
                 // What a header that was not read would change is not known.
                 let all_read = reader.missing.iter().all(|name| others.contains(name));
-                text.unassumed = all_read.then(|| {
-                    Arc::new(Expanded::new(
-                        absolute(path).into(),
-                        language,
-                        Arc::clone(&source),
-                        done,
-                        includes,
-                        previous,
-                    ))
-                });
+                text.unassumed = all_read.then(|| Arc::new(expanded(done, includes, previous)));
             }
             text.missing = std::mem::take(&mut reader.missing);
             text.reads = reader.reads.iter().map(|(path, _)| path.clone()).collect();

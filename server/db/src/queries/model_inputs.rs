@@ -85,7 +85,7 @@ impl<'a> Compilation<'a> {
             static_shared_bytes: reported.unwrap_or(declared),
             argument_shared_bytes: argument_bytes(kernel, profile),
             local_bytes_per_thread: self.compiled.local_bytes,
-            spill_bytes_per_thread: self.compiled.spill_bytes,
+            spill_bytes_per_thread: self.compiled.spill_frame,
         }
     }
 

@@ -52,16 +52,13 @@ impl Engine {
         if let Some(text) = &translation.text.unassumed {
             let program = self.contents().program(text, &flatten(&text.includes));
             let others = self.contents().launches_in(&program);
-            let of = |sites: &[LaunchSite], kernel: &str| -> Vec<LaunchSite> {
-                let own = sites.iter().filter(|site| site.kernel == kernel);
-                own.cloned().collect()
+            let differ = |kernel: &&str| {
+                let of = |site: &&LaunchSite| site.kernel == *kernel;
+                sites.iter().filter(of).ne(others.iter().filter(of))
             };
             let is_kernel = |item: &&Item| matches!(item.kind, ItemKind::Kernel(_));
             let names = main.items.iter().filter(is_kernel).map(kernel_name);
-            let launched_otherwise = names
-                .filter(|name| of(&sites, name) != of(&others, name))
-                .map(str::to_owned)
-                .collect();
+            let launched_otherwise = names.filter(differ).map(str::to_owned).collect();
             main.unassumed = Some(Arc::new(Unassumed {
                 program,
                 launched_otherwise,

@@ -1,4 +1,4 @@
-//! What host programs define when they build OpenCL: `clBuildProgram` and `program.build` with their options.
+//! What programs are built with: OpenCL by `clBuildProgram` and `program.build` with their options, CUDA by a Makefile's commands.
 
 use std::fs;
 
@@ -16,7 +16,9 @@ fn analyse(files: &[(&str, &str)]) -> FileAnalysis {
 fn analyse_with(files: &[(&str, &str)], settings: &Settings) -> FileAnalysis {
     let root = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
-        fs::write(root.path().join(name), text).expect("written");
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("written");
     }
     let project = Project::new(
         std::sync::Arc::new(DiskFiles::new()),
@@ -195,4 +197,27 @@ fn a_program_in_a_string_literal_is_built_with_its_hosts_options() {
         said(&file, "STRIDE"),
         Some(("4".into(), "build options, main.cpp:7".into()))
     );
+}
+
+#[test]
+fn a_makefile_says_what_its_compiler_defines_and_where_headers_are() {
+    let kernel = "#include \"sizes.h\"\n\
+                  __global__ void k(float *a) { a[threadIdx.x * STRIDE * WIDTH] = 1.f; }\n";
+    let header = "#pragma once\n#define WIDTH 4\n";
+    let makefile = "CFLAGS := -arch=sm_60 -I../shared\n\
+                    ifneq ($(WIDE),yes)\n  CFLAGS += -DSTRIDE=2\nendif\n\
+                    %.o: %.cu\n\tnvcc $(CFLAGS) -c $< -o $@\n";
+    let files = [
+        ("code/k.cu", kernel),
+        ("shared/sizes.h", header),
+        ("code/Makefile", makefile),
+    ];
+    let file = analyse(&files);
+    assert_eq!(sectors(&file), [Some(32.0)]);
+    assert_eq!(said(&file, "macro"), None);
+    // It says nothing of the GPU that the program is to run on.
+    assert_eq!(file.profile.id, analyse(&files[..1]).profile.id);
+    // Without it the stride is not known.
+    let alone = analyse(&files[..2]);
+    assert_eq!(sectors(&alone), [None]);
 }

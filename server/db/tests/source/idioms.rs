@@ -1,34 +1,6 @@
 //! What libraries of kernels write: classes that deduce, refer and wrap, as the accesses that come of them.
 
-use warplens_db::settings::Settings;
-use warplens_db::{Cancel, Engine, Overrides};
-use warplens_machine::Profiles;
-use warplens_syntax::{Document, Language};
-
-/// The sectors, or passes, per request of each access of the first kernel, of which everything is understood.
-fn sectors(text: &str) -> Vec<f64> {
-    let engine = Engine::new(Profiles::builtin());
-    let document = Document::new(text, Language::Cuda);
-    let (settings, overrides) = (Settings::default(), Overrides::default());
-    let file = engine
-        .analyze(
-            &document,
-            "a.cu".as_ref(),
-            &settings,
-            &overrides,
-            &Cancel::default(),
-        )
-        .expect("not cancelled");
-    let facts = &file.kernels[0].analysis.facts;
-    assert_eq!(facts.not_understood, [], "{text}");
-    let of_each = facts.accesses.iter();
-    of_each
-        .filter_map(|access| {
-            let passes = access.passes_per_request;
-            access.transactions_per_request.or(passes)
-        })
-        .collect()
-}
+use crate::reads::{losses, sectors};
 
 /// A kernel of that body, behind these declarations.
 fn kernel(before: &str, body: &str) -> String {
@@ -229,17 +201,8 @@ fn a_recursive_template_with_the_name_of_a_builtin_is_itself() {
 #[test]
 fn a_method_of_what_is_taken_for_a_number_is_not_understood() {
     let text = "template <class Set> __global__ void k(Set set, const float *a) { set.put(a[threadIdx.x]); }";
-    let engine = Engine::new(Profiles::builtin());
-    let (settings, overrides) = (Settings::default(), Overrides::default());
-    let document = Document::new(text, Language::Cuda);
-    let file = engine
-        .analyze(
-            &document,
-            "a.cu".as_ref(),
-            &settings,
-            &overrides,
-            &Cancel::default(),
-        )
-        .expect("not cancelled");
-    assert_eq!(file.kernels[0].analysis.facts.not_understood.len(), 1);
+    assert_eq!(losses(text), 1);
+    let text =
+        "template <class T> __global__ void k(T *p) { p[threadIdx.x].x = p[threadIdx.x].size(); }";
+    assert!(losses(text) > 0);
 }

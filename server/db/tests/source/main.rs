@@ -13,6 +13,7 @@ mod modern;
 mod namespaces;
 mod opencl_two;
 mod reading;
+mod reads;
 mod runs;
 mod semantics;
 mod templates;

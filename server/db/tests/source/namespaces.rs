@@ -1,31 +1,6 @@
 //! Names are looked up in the namespaces in which they are written, from the inside out, then where a `using` leads.
 
-use warplens_db::settings::Settings;
-use warplens_db::{Cancel, Engine, Overrides, Variants};
-use warplens_machine::Profiles;
-use warplens_syntax::{Document, Language};
-
-/// The sectors per request of each access of the kernel, in order.
-fn sectors(text: &str) -> Vec<f64> {
-    let engine = Engine::new(Profiles::builtin());
-    let document = Document::new(text, Language::Cuda);
-    let (settings, overrides) = (Settings::default(), Overrides::default());
-    let file = engine
-        .analyze(
-            &document,
-            "a.cu".as_ref(),
-            &settings,
-            &overrides,
-            &Cancel::default(),
-        )
-        .expect("not cancelled");
-    let facts = &file.kernels[0].analysis.facts;
-    assert_eq!(facts.not_understood, [], "{text}");
-    let of_each = facts.accesses.iter();
-    of_each
-        .map(|access| access.transactions_per_request.expect("it is known"))
-        .collect()
-}
+use crate::reads::{launched, losses, sectors};
 
 const COALESCED: f64 = 4.0;
 const APART: f64 = 32.0;
@@ -223,22 +198,7 @@ fn a_launch_and_a_host_function_are_those_of_their_namespaces() {
                 }\n\
                 namespace c { void launch(float *o, int n) { b::k<<<1, 2 * n>>>(o); } }\n\
                 int main() { float *o; cudaMalloc(&o, 4096); a::k<<<1, 96>>>(o); c::launch(o, 16); }\n";
-    let engine = Engine::new(Profiles::builtin());
-    let document = Document::new(text, Language::Cuda);
-    let all = Overrides {
-        variants: Variants::All,
-        ..Overrides::default()
-    };
-    let settings = Settings::default();
-    let file = engine
-        .analyze(
-            &document,
-            "a.cu".as_ref(),
-            &settings,
-            &all,
-            &Cancel::default(),
-        )
-        .expect("not cancelled");
+    let file = launched(text);
     let blocks = |line: u32| {
         let of_line = file.kernels.iter().filter(|kernel| kernel.line == line);
         let mut blocks: Vec<u64> = of_line
@@ -249,4 +209,85 @@ fn a_launch_and_a_host_function_are_those_of_their_namespaces() {
     };
     assert_eq!(blocks(1), [64, 96]);
     assert_eq!(blocks(5), [32, 128]);
+}
+
+#[test]
+fn a_qualified_name_is_no_local_and_no_template_parameter() {
+    let text = "namespace a { constexpr int N = 1; }\n\
+                template <int N> __global__ void k(float *o, const float *p) {\n\
+                \x20 int i = threadIdx.x; o[i] = p[i * a::N]; { constexpr int N = 32; o[i + N] = p[i * a::N]; }\n\
+                }\n\
+                void run(float *o, const float *p) { k<32><<<1, 64>>>(o, p); }\n";
+    assert_eq!(sectors(text), [COALESCED; 4]);
+}
+
+#[test]
+fn a_function_that_is_a_value_keeps_its_namespace() {
+    let functions = "namespace a { __device__ float load(const float *p, int i) { return p[i]; } }\n\
+                     namespace b { __device__ float load(const float *p, int i) { return p[i * 32]; } }\n\
+                     template <class F> __device__ float call(F f, const float *p, int i) { return f(p, i); }\n";
+    for value in [
+        "call(a::load, p, i)",
+        "call(&a::load, p, i)",
+        "([](auto f, const float *p, int i) { return f(p, i); })(a::load, p, i)",
+    ] {
+        let text = format!(
+            "{functions}__global__ void k(float *o, const float *p) {{ int i = threadIdx.x; o[i] = {value}; }}"
+        );
+        assert_eq!(sectors(&text), [COALESCED, COALESCED], "{value}");
+    }
+}
+
+#[test]
+fn device_variables_of_one_name_are_several() {
+    let text = "namespace a { __device__ float t[64]; }\n\
+                namespace b { __device__ double t[64]; }\n\
+                __global__ void k(float *o) { int i = threadIdx.x; o[i] = a::t[i] + b::t[i]; }\n";
+    assert_eq!(sectors(text), [COALESCED, 2.0 * COALESCED, COALESCED]);
+}
+
+#[test]
+fn enumerators_are_those_of_their_enumeration() {
+    let text = "namespace n { enum class Near { step = 1 }; enum class Far { step = 32 };\n\
+                __global__ void k(float *o, const float *p) {\n\
+                \x20 int i = threadIdx.x; o[i] = p[i * int(Near::step)] + p[i * int(n::Far::step)];\n\
+                } }\n";
+    assert_eq!(sectors(text), [COALESCED, APART, COALESCED]);
+}
+
+#[test]
+fn a_class_says_which_namespace_the_function_for_it_is_in() {
+    let text = "namespace a { struct P { const float *p; }; __device__ float load(P of, int i) { return of.p[i]; } }\n\
+                namespace b { struct P { const float *p; }; __device__ float load(P of, int i) { return of.p[i * 32]; } }\n\
+                __global__ void k(float *o, const float *p) { int i = threadIdx.x; a::P of{p}; o[i] = load(of, i); }\n";
+    assert_eq!(sectors(text), [COALESCED, COALESCED]);
+}
+
+#[test]
+fn of_several_declarations_that_nothing_leads_to_none_is_guessed() {
+    let spaces = "namespace a { __device__ float load(const float *p, int i) { return p[i]; } constexpr int N = 1; }\n\
+                  namespace b { __device__ float load(const float *p, int i) { return p[i * 32]; } constexpr int N = 32;\n\
+                  struct P { float v[32]; }; }\n";
+    for (parameters, value) in [
+        ("const float *p", "load(p, i)"),
+        ("const float *p", "p[i * N]"),
+        ("const float *p", "unread::load(p, i)"),
+        ("const float *p", "Unread<float>::load(p, i)"),
+        ("const float *p", "p[i * Unread<a::x>::N]"),
+        ("const unread::P *p", "p[i].v[0]"),
+    ] {
+        let text = format!(
+            "{spaces}__global__ void k(float *o, {parameters}) {{ int i = threadIdx.x; o[i] = {value}; }}"
+        );
+        assert!(losses(&text) > 0, "{value}");
+    }
+    for value in ["Traits::load(p, i)", "p[i * Traits::N]"] {
+        let text = format!(
+            "__device__ float load(const float *p, int i) {{ return p[i]; }} constexpr int N = 1;\n\
+             template <class Traits> __global__ void k(float *o, const float *p) {{\n\
+             \x20 int i = threadIdx.x; o[i] = {value};\n\
+             }}"
+        );
+        assert!(losses(&text) > 0, "{value}");
+    }
 }

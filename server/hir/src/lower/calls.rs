@@ -10,7 +10,7 @@ use super::candidate::{Callee, Candidate};
 use super::construct::known_call;
 use super::shapes::is_place;
 use super::{Lowering, Named, Source, parts, text_of};
-use crate::namespaces::Name;
+use crate::namespaces::{Name, Space, is_standard};
 use crate::types::{callable_of, class_of};
 use warplens_ir::Bound;
 use warplens_ir::Reason;
@@ -31,9 +31,7 @@ struct Written {
 impl Written {
     /// Its name with its qualifiers, where it is written.
     fn qualified<'a>(&'a self, source: Source<'a>) -> Name<'a> {
-        let path = self.full.split('<').next().unwrap_or_default();
-        let path = path.trim_end_matches(self.name.as_str());
-        Name::new(&self.name, source.space).within(path.trim_end_matches("::"))
+        Name::new(without_last_arguments(&self.full), source.space)
     }
 }
 
@@ -396,6 +394,9 @@ impl Lowering<'_> {
             }
         }
         let arguments = self.arguments(list, source);
+        if self.is_of_parameter(function, source) {
+            return self.unread_call(arguments, site);
+        }
         // A member function of the class being read.
         if function.kind() != Kind::QualifiedIdentifier
             && let Some(this) = self.current().this.clone()
@@ -457,30 +458,39 @@ impl Lowering<'_> {
         known.then_some(own)
     }
 
-    /// Those that the name as it is written can mean, the nearest first: `std::f` is in that namespace, `::f` at file
-    /// scope, `a::f` in the nearest namespace of that name.
-    fn in_scope(&self, callee: Callee, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    /// Those that the name as it is written can mean: with qualifiers those of one namespace, without them those that the
+    /// namespaces around the call and those of the arguments' classes hold ([basic.lookup.argdep]), the nearest first.
+    fn in_scope(
+        &self,
+        callee: Callee,
+        arguments: &[Expr],
+        mut candidates: Vec<Candidate>,
+    ) -> Vec<Candidate> {
         // The types of `f<std::size_t>` have a namespace of their own.
-        let written = callee.full.split('<').next().unwrap_or_default();
+        let written = without_last_arguments(callee.full);
         let name = Name::new(written, callee.space);
-        if is_standard(name.path()) {
-            candidates.retain(|candidate| is_standard(&candidate.definition.space));
-        }
-        let first = candidates.first().map(|of| of.definition.space.clone());
-        let one = |of: &Candidate| Some(&of.definition.space) == first.as_ref();
-        let at_file_scope = written.trim_start().starts_with("::");
-        if candidates.iter().all(one) && !at_file_scope {
+        let spaces = candidates.iter().map(|of| &of.definition.space);
+        let only = self.unit.space_meant(name, spaces).cloned();
+        if written.contains("::") || is_standard(name.path()) {
+            let only = only.filter(|space| !written.starts_with("::") || name.nearness(space) > 0);
+            candidates.retain(|of| Some(&of.definition.space) == only.as_ref());
             return candidates;
         }
+        let of_arguments = |space: &Space| {
+            let mut classes = arguments
+                .iter()
+                .filter_map(|argument| class_space(&argument.ty));
+            classes.any(|of| of == space)
+        };
         let mut ranked: Vec<(usize, Candidate)> = candidates
             .into_iter()
             .map(|of| (self.unit.nearness(name, &of.definition.space), of))
+            .filter(|(nearness, of)| {
+                let space = &of.definition.space;
+                *nearness > 0 || Some(space) == only.as_ref() || of_arguments(space)
+            })
             .collect();
         ranked.sort_by_key(|(nearness, _)| std::cmp::Reverse(*nearness));
-        let nearest = ranked.first().map_or(0, |(nearness, _)| *nearness);
-        if at_file_scope || nearest > 0 && !name.path().is_empty() {
-            ranked.retain(|(nearness, _)| *nearness == nearest && nearest > 0);
-        }
         ranked.into_iter().map(|(_, of)| of).collect()
     }
 
@@ -530,7 +540,7 @@ impl Lowering<'_> {
         } else {
             friends
         };
-        let mut candidates = self.in_scope(callee, candidates);
+        let mut candidates = self.in_scope(callee, &arguments, candidates);
         // Beside a function of the toolkit one of the same name must be meant for these very types.
         if functions::known(name, self.opencl()).is_some() {
             // What a wrapper of that name calls in its body is the toolkit's, where the wrapper is a template or
@@ -712,7 +722,28 @@ fn is_unused_marker(name: &str) -> bool {
     name.split('_').any(|word| word == "UNUSED")
 }
 
-/// True for a namespace of the standard library.
-fn is_standard(space: &str) -> bool {
-    space.split("::").any(|part| part == "std")
+/// `a::f` of `a::f<T>`.
+fn without_last_arguments(full: &str) -> &str {
+    let full = full.trim();
+    if !full.ends_with('>') {
+        return full;
+    }
+    let mut depth = 0u32;
+    let open = full.rmatch_indices(['<', '>']).find(|(_, bracket)| {
+        match *bracket {
+            ">" => depth += 1,
+            _ => depth = depth.saturating_sub(1),
+        }
+        depth == 0
+    });
+    open.map_or(full, |(at, _)| full[..at].trim())
+}
+
+/// The namespaces around the class of a value.
+fn class_space(ty: &Type) -> Option<&Space> {
+    match ty {
+        Type::Struct(structure) => Some(&structure.space),
+        Type::Pointer(of, _) | Type::Array(of, _) => class_space(of),
+        _ => None,
+    }
 }

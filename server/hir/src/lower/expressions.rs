@@ -442,6 +442,9 @@ impl Lowering<'_> {
     pub(super) fn name(&mut self, written: Name, site: Site) -> Expr {
         let name = written.last;
         let make = |kind, ty| Expr { kind, ty, site };
+        if !written.path().is_empty() {
+            return self.file_scope_or_type(written, site);
+        }
         match self.named(name) {
             Some(Named::Var(id)) => return self.var(*id, site),
             Some(Named::Alias(expression)) => {
@@ -476,11 +479,16 @@ impl Lowering<'_> {
                 return value;
             }
         }
+        self.file_scope_or_type(written, site)
+    }
+
+    fn file_scope_or_type(&mut self, written: Name, site: Site) -> Expr {
+        let name = written.last;
         if let Some(found) = self.file_scope_name(written, site) {
             return found;
         }
         if let Some(ty) = self.type_meant(written) {
-            return make(ExprKind::List(Vec::new()), ty);
+            return list(&ty, Vec::new(), site);
         }
         self.not_defined(name);
         if let Some(value) = self.value_from_the_build(name, site) {
@@ -547,7 +555,14 @@ impl Lowering<'_> {
             }
             None => {}
         }
-        if let Some((_, (ty, space))) = self.unit.global(written).cloned() {
+        if let Some((around, (ty, space))) = self.unit.global(written).cloned() {
+            // Each is an array of its own.
+            let name = if self.unit.has_several_globals(name) {
+                joined(&around, name)
+            } else {
+                name.into()
+            };
+            let name = &*name;
             if let Type::Library(_) = ty {
                 return Some(make(ExprKind::List(Vec::new()), ty));
             }
@@ -579,11 +594,15 @@ impl Lowering<'_> {
             }
             return Some(make(kind, ty));
         }
-        if self.unit.has_function(name) {
-            let ty = Type::Library(format!("function {name}").into());
-            return Some(make(ExprKind::List(Vec::new()), ty));
-        }
-        None
+        self.function_value(written, site)
+    }
+
+    /// A function that is not called, with the namespaces around it.
+    fn function_value(&self, written: Name, site: Site) -> Option<Expr> {
+        let found = self.unit.function_meant(written)?;
+        let name = joined(&found.space, written.last);
+        let ty = Type::Library(format!("function {name}").into());
+        Some(list(&ty, Vec::new(), site))
     }
 
     /// `a::b`, behind the qualifiers `outer`.
@@ -601,6 +620,10 @@ impl Lowering<'_> {
         };
         let path = joined(outer, text_of(scope, source));
         let class = self.scope_class(scope, outer, source);
+        let is_class = class.is_some();
+        if !is_class && self.is_of_parameter(node, source) {
+            return self.opaque(site, Reason::Undeclared, Vec::new());
+        }
         // Namespaces, unless the outermost scope is a class.
         if name.kind() == Kind::QualifiedIdentifier && class.is_none() {
             return if path.len() > LONGEST_PATH {
@@ -648,7 +671,13 @@ impl Lowering<'_> {
         match name.kind() {
             Kind::Identifier | Kind::TypeIdentifier => {
                 let written = joined(&path, text);
-                self.name(Name::new(&written, source.space), site)
+                let written = Name::new(&written, source.space);
+                // A member of a class that is named from inside of it, or an enumerator.
+                let is_type = is_class || self.type_named(&path, source.space).is_some();
+                if is_type && self.unit.constant(written).is_none() {
+                    return self.name(Name::new(text, source.space), site);
+                }
+                self.name(written, site)
             }
             Kind::TemplateFunction | Kind::TemplateType => {
                 self.template_value(name, &path, source, site)
@@ -672,6 +701,17 @@ impl Lowering<'_> {
             kind: ExprKind::Int(value),
             ty,
             site,
+        })
+    }
+
+    /// True where the outermost scope of `T::b::c` is a template parameter, of whose members nothing is known then.
+    pub(super) fn is_of_parameter(&self, qualified: Node, source: Source) -> bool {
+        let scope = qualified.field(Field::Scope);
+        let scope = scope.filter(|_| qualified.kind() == Kind::QualifiedIdentifier);
+        let mut bindings = self.current().bindings.iter();
+        scope.is_some_and(|scope| {
+            let scope = text_of(scope, source).trim();
+            bindings.any(|(name, _)| name == scope)
         })
     }
 
@@ -726,14 +766,10 @@ impl Lowering<'_> {
         if let Some(found) = self.variable_template(written, node, source, site) {
             return found;
         }
-        if self.unit.has_function(name) {
-            return Expr {
-                kind: ExprKind::List(Vec::new()),
-                ty: Type::Library(format!("function {name}").into()),
-                site,
-            };
+        match self.function_value(written, site) {
+            Some(function) => function,
+            None => self.opaque(site, Reason::Expression, Vec::new()),
         }
-        self.opaque(site, Reason::Expression, Vec::new())
     }
 
     /// `name<arguments>` of a variable template: a constant, or a device array.
@@ -1078,8 +1114,8 @@ impl Lowering<'_> {
                 };
                 (u64::from(first) * element.size(), ty)
             }
-            // The bits of a small float, `__half_raw::x`.
-            Type::Int { bits, .. } | Type::Float { bits } if *bits <= 32 && is_raw(name) => {
+            // The bits of a small float, `__nv_fp8_e4m3::__x`.
+            Type::Int { bits, .. } | Type::Float { bits } if is_raw(name, &object.ty) => {
                 return Some(Expr {
                     kind: object.kind.clone(),
                     ty: Type::Int {
@@ -1134,7 +1170,11 @@ impl Lowering<'_> {
     }
 }
 
-/// True for what the toolkits call the bits of a small float.
-fn is_raw(name: &str) -> bool {
-    matches!(name, "__x" | "x")
+/// True for what the toolkits call the bits of a small float: several of them are one integer here.
+fn is_raw(name: &str, ty: &Type) -> bool {
+    let small = matches!(
+        ty,
+        Type::Float { bits: 16 } | Type::Int { bits: 8..=32, .. }
+    );
+    small && name == "__x"
 }

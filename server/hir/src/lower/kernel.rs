@@ -146,16 +146,22 @@ impl Lowering<'_> {
                 break;
             }
             if let Some(Some(bound)) = given.explicit.get(position) {
-                let bound = self.with_assumed_arguments(bound, &given.given);
-                bindings.push((parameter.name.clone(), bound));
+                let bound = match bound {
+                    Bound::Type(ty) => self.of_name(ty).map(Bound::Type),
+                    bound => Some(bound.clone()),
+                };
+                if let Some(bound) = bound {
+                    let bound = self.with_assumed_arguments(&bound, &given.given);
+                    bindings.push((parameter.name.clone(), bound));
+                }
             }
         }
         if let Some(list) =
             function_declarator(node).and_then(|declarator| declarator.field(Field::Parameters))
         {
             for (param, ty) in parts(list).into_iter().zip(&given.argument_types) {
-                if let Some(ty) = ty {
-                    self.deduce(param, ty, &own, source, &mut bindings);
+                if let Some(ty) = ty.as_ref().and_then(|ty| self.of_name(ty)) {
+                    self.deduce(param, &ty, &own, source, &mut bindings);
                 }
             }
         }
@@ -198,8 +204,8 @@ impl Lowering<'_> {
             for ty in given.argument_types.get(position..).unwrap_or(&[]) {
                 let mut bound: Bindings = Vec::new();
                 let own = std::slice::from_ref(parameter);
-                if let Some(ty) = ty {
-                    self.deduce(list[position], ty, own, source, &mut bound);
+                if let Some(ty) = ty.as_ref().and_then(|ty| self.of_name(ty)) {
+                    self.deduce(list[position], &ty, own, source, &mut bound);
                 }
                 taken.push(match bound.pop() {
                     Some((_, bound)) => bound,
@@ -211,6 +217,23 @@ impl Lowering<'_> {
             self.assume(&parameter.name, "no arguments", AssumptionKind::Template);
         }
         taken
+    }
+
+    /// What a launch in another text calls a type: classes by their names ([`crate::by_name`]). `None` where this text has no such class.
+    fn of_name(&mut self, ty: &Type) -> Option<Type> {
+        match ty {
+            Type::Unknown(name) => {
+                let found = self.type_text(name);
+                found.filter(|found| !matches!(found, Type::Unknown(_)))
+            }
+            Type::Pointer(inner, space) => {
+                Some(Type::Pointer(Arc::new(self.of_name(inner)?), *space))
+            }
+            Type::Array(inner, length) => {
+                Some(Type::Array(Arc::new(self.of_name(inner)?), *length))
+            }
+            ty => Some(ty.clone()),
+        }
     }
 
     pub(super) fn bound_text(&mut self, text: &str, is_type: bool) -> Option<Bound> {

@@ -145,8 +145,14 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "byte"
         | "float_e4m3_t"
         | "float_e5m2_t" => Some(Type::BYTE),
-        "bfloat16_t" | "half_t" | "__nv_bfloat16_raw" | "__half_raw" | "__hip_bfloat16"
-        | "fp16" => Some(Type::Float { bits: 16 }),
+        "bfloat16_t" | "half_t" | "__hip_bfloat16" | "fp16" => Some(Type::Float { bits: 16 }),
+        "__nv_bfloat16_raw" | "__half_raw" => {
+            let bits = Type::Int {
+                bits: 16,
+                signed: false,
+            };
+            structure(name, &[("x", bits)])
+        }
         "__int128" | "__uint128_t" | "__int128_t" => Some(Type::Vector(Arc::new(Type::LONG), 2)),
         "clock_t" | "off_t" | "time_t" => Some(Type::LONG),
         "wchar_t" | "char32_t" => Some(Type::UINT),
@@ -331,6 +337,17 @@ pub(super) fn trait_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         _ => None,
     }
 }
+
+/// What small floats call their conversions and their bits.
+const CONVERSIONS: [&str; 7] = [
+    "bits",
+    "get",
+    "raw",
+    "storage",
+    "to_float",
+    "to_half",
+    "to_half_rn",
+];
 
 /// `numeric_limits<T>::digits`, and the parts of a pipeline.
 pub(super) fn limits_value(
@@ -638,7 +655,9 @@ impl Lowering<'_> {
             }
             Type::Library(of) => self.group_method(&of.clone(), name, arguments, site),
             // `half`'s and other small classes' conversions.
-            Type::Float { .. } | Type::Int { .. } if arguments.is_empty() => {
+            Type::Float { .. } | Type::Int { .. }
+                if arguments.is_empty() && CONVERSIONS.contains(&name) =>
+            {
                 Some(self.computed(std::slice::from_ref(object), object.ty.clone(), site))
             }
             _ => None,

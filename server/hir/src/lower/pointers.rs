@@ -80,7 +80,7 @@ impl Lowering<'_> {
             // One of those that the file lets some pointer point to.
             names = self.stored_functions();
             names.retain(|name| {
-                let candidates = self.unit.functions(name);
+                let candidates = self.unit.functions(Callee::of(name).name);
                 candidates.into_iter().any(|definition| {
                     let candidate = Candidate {
                         definition,

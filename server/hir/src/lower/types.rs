@@ -200,6 +200,9 @@ impl Lowering<'_> {
                     return ty;
                 }
             }
+            if self.is_of_parameter(node, source) {
+                return Type::Unknown(text_of(node, source).to_owned());
+            }
             if let Some(operator) = library::cub_operator(text_of(node, source)) {
                 return operator;
             }

@@ -162,7 +162,8 @@ mod tests {
     #[test]
     fn each_set_says_what_it_was_used_for() {
         let file = described();
-        for tier in Tier::ALL {
+        // A set is unseen until its scores are read.
+        for tier in [Tier::Calibration, Tier::Validation] {
             assert!(
                 file.sets.values().any(|set| set.tier == tier),
                 "{}",

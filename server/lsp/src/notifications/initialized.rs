@@ -10,6 +10,8 @@ use crate::session::Session;
 
 /// Headers, kernels and host programs, by their extensions.
 const SOURCES: &str = "*.{cu,cuh,hip,cl,clh,opencl,c,cc,cpp,cxx,h,hpp,hh,hxx,inc,inl,ipp,tcc}";
+/// What says how a program is compiled and started.
+const BUILDS: &str = "{compile_commands.json,GNUmakefile,makefile,Makefile,CMakeLists.txt,run.sh,README,README.md,README.txt}";
 
 /// Requests from the client what `initialize` does not carry. Each request is a task of its own: a client
 /// that never answers costs nothing but the answer.
@@ -17,7 +19,7 @@ pub fn handle(session: &Arc<Session>) {
     let peer = session.peer();
     let mut wanted = Vec::new();
     if peer.registers_watchers {
-        let watched = [configuration::FILE_NAME, "compile_commands.json", SOURCES];
+        let watched = [configuration::FILE_NAME, BUILDS, SOURCES];
         let watchers = watched.map(|name| json!({"globPattern": format!("**/{name}")}));
         wanted.push(Registration {
             id: "watched-files".to_owned(),

@@ -227,7 +227,13 @@ async fn headers_are_watched() {
     .await;
     let params = client.question("client/registerCapability").await;
     let watchers = params["registrations"][0]["registerOptions"]["watchers"].to_string();
-    for part in ["warplens.toml", "compile_commands.json", "cuh", "hpp"] {
+    for part in [
+        "warplens.toml",
+        "compile_commands.json",
+        "Makefile",
+        "cuh",
+        "hpp",
+    ] {
         assert!(watchers.contains(part), "`{part}` in {watchers}");
     }
     client.finish().await;

@@ -288,11 +288,10 @@ impl<'w, 'a> Outcome<'w, 'a> {
         };
         let vacant = cycles - filled;
         let count = |level: fn(&Traffic) -> f64| {
-            executions
-                .iter()
-                .zip(&traffic)
-                .map(|(times, bytes)| times * level(bytes))
-                .sum()
+            let each = executions.iter().zip(&traffic);
+            let sum: f64 = each.map(|(times, bytes)| times * level(bytes)).sum();
+            // The sum of nothing is -0.
+            sum + 0.0
         };
         Outcome {
             work,

@@ -13,6 +13,7 @@
 mod extents;
 mod footprint;
 mod index;
+mod shared;
 mod values;
 
 use std::collections::BTreeMap;
@@ -125,6 +126,9 @@ pub(crate) fn traffic(
     };
     for group in &groups {
         group.fill(&mut all, requests, executions, &setting, &together, &kept);
+    }
+    if kept.wave {
+        shared::find_in_l2(&mut all, &groups, accesses, executions);
     }
     for (traffic, access) in all.iter_mut().zip(accesses) {
         traffic.l2 *= access.requests_per_sector;
@@ -264,6 +268,8 @@ impl Kind<'_> {
 struct Group {
     members: Vec<usize>,
     load: bool,
+    /// Blocks of which some warp executes one of them.
+    blocks: f64,
     touched: Touched,
     /// The same of one iteration of the loops around it.
     live: Touched,
@@ -390,8 +396,11 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
         let scale = if *bytes > 1.0 { element } else { 1.0 };
         let size = (scale, element);
         let along = |footprint| Touched::new(Places::Along(footprint), access);
+        let warps = |member: &usize| executions[*member] / loops[*member].iter().product::<f64>();
+        let warps = members.iter().map(warps).fold(1.0, f64::max);
         groups.push(Group {
             load: access.op == Op::Load,
+            blocks: warps.min(setting.residency.blocks),
             touched: along(Footprint::new(index, &shifts, &extents, size, unit)),
             live: along(Footprint::new(index, &shifts, &extents.once(), size, unit)),
             members,
@@ -432,6 +441,7 @@ fn scattered(
         let at_once = moved(&|_| setting.residency.warps_per_block);
         Group {
             load: access.op == Op::Load,
+            blocks: setting.residency.blocks,
             touched: Touched::new(Places::Any(of_block), access),
             live: Touched::new(Places::Any(at_once.min(of_block)), access),
             members,
@@ -492,7 +502,7 @@ impl Group {
         let whole = self.touched.bytes(windows.grid);
         // What leaves L2 for the SMs: each block's distinct bytes, where L1 keeps what is live.
         let l2 = if self.load {
-            let each_block = self.touched.sectors([1.0; 3]) * setting.residency.blocks;
+            let each_block = self.touched.sectors([1.0; 3]) * self.blocks;
             let least = if whole + setting.live <= setting.l1 {
                 each_block.min(whole * setting.residency.active_sms.max(1.0))
             } else {

@@ -355,7 +355,14 @@ impl<'a> Walk<'a> {
         let mut known: Vec<(Vec<Steps>, Residues)> = Vec::new();
         let mut mixture: Vec<Steps> = Vec::with_capacity(stepping.len());
         let mut at: Vec<i64> = vec![0; plans.len()];
-        let mut values: Vec<i64> = ranges.iter().map(|range| range.0).collect();
+        let neighbours =
+            |variable: usize, at: i64| strides[variable].min(plans[variable].count - at);
+        let value = |variable: usize, at: i64| {
+            ranges[variable].0 + at + picked(variable, at, neighbours(variable, at))
+        };
+        let mut values: Vec<i64> = (0..plans.len())
+            .map(|variable| value(variable, 0))
+            .collect();
         let mut changed = Variables::MAX;
         loop {
             let mut weight = self.multiplicity;
@@ -364,7 +371,7 @@ impl<'a> Walk<'a> {
                 let (whole, rest) = repeats(variable);
                 let here = at[variable];
                 // The values that this one represents: the same position in each period, neighbours in a sample.
-                let neighbours = strides[variable].min(plan.count - here);
+                let neighbours = neighbours(variable, here);
                 // A place before the remainder occurs once more than the others.
                 let longer = ((here + neighbours).min(rest) - here).max(0);
                 if plan.step == 0 {
@@ -400,11 +407,11 @@ impl<'a> Walk<'a> {
                 changed |= 1 << variable;
                 at[variable] += strides[variable];
                 if at[variable] < plans[variable].count {
-                    values[variable] = ranges[variable].0 + at[variable];
+                    values[variable] = value(variable, at[variable]);
                     break;
                 }
                 at[variable] = 0;
-                values[variable] = ranges[variable].0;
+                values[variable] = value(variable, 0);
             }
         }
     }
@@ -563,6 +570,15 @@ impl<'a> Walk<'a> {
             self.shifts[at] = moved;
         }
     }
+}
+
+/// Which of the neighbours that one case of a sample represents is looked at. Not always the first: where one variable bounds
+/// another, all guards hold in that corner, and its distance from the others is a power of two. The same in each walk: multiples of
+/// the golden ratio, whose fractions are spread evenly.
+fn picked(variable: usize, at: i64, neighbours: i64) -> i64 {
+    let number = (at as u64).wrapping_add((variable as u64) << 20);
+    let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((u128::from(fraction) * neighbours as u128) >> 64) as i64
 }
 
 fn needs_of(guards: &[usize]) -> Needs {
