@@ -52,8 +52,12 @@ pub(crate) fn executed(graph: &Graph, code: &select::Code) -> Vec<Code> {
                 continue;
             }
             let accesses = accesses(graph, instruction);
-            let times = (instruction.count, accesses);
-            let chain = waits.part(instruction);
+            let count = instruction.count - instruction.rare;
+            if count == 0 && instruction.rare > 0 {
+                continue;
+            }
+            let times = (count, accesses);
+            let chain = waits.part(instruction) * count as f32 / instruction.count.max(1) as f32;
             for frequency in std::iter::once(block.frequency).chain(block.again) {
                 gathered.add(instruction, times, chain, frequency);
             }

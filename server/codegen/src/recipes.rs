@@ -21,6 +21,8 @@ pub(crate) type Counts = Vec<(Class, u32)>;
 pub(crate) struct Recipe {
     /// At each call.
     pub in_place: Counts,
+    /// Of these the ones that are executed but for rare arguments.
+    pub executed: Counts,
     /// Once in a kernel that has it: the slow path that calls share, constants.
     pub once: Counts,
     /// Registers that it needs besides its operands.
@@ -124,6 +126,22 @@ fn of_architecture(name: &str) -> impl Iterator<Item = Line> {
     })
 }
 
+/// Functions of single precision whose argument is reduced in place: in 32 bits up to 105,615, by a product of many words above
+/// (CUDA C++ Programming Guide, Mathematical Functions).
+const TRIGONOMETRIC: [&str; 4] = ["sin", "cos", "tan", "sincos"];
+
+/// How many instructions of a class these need without the reduction by many words, which has the other integers, conversions and a
+/// product in 64 bits.
+fn needed(class: Class) -> u32 {
+    match class {
+        Class::Dmul | Class::F2f | Class::Shf | Class::Lea => 0,
+        Class::F2i | Class::I2f | Class::Imad | Class::Isetp => 1,
+        Class::Iadd3 | Class::Lop3 | Class::Bra => 2,
+        Class::Mov => 6,
+        _ => u32::MAX,
+    }
+}
+
 impl Line {
     fn new(line: &'static str, fast: bool) -> Line {
         let mut fields = line.split('\t');
@@ -152,8 +170,16 @@ impl Line {
                 .collect()
         };
         let [in_place, once, registers] = self.fields;
+        let in_place = counts(in_place);
+        let reduces = self.ty == "f32" && TRIGONOMETRIC.contains(&self.name);
+        let reduces = reduces && !self.fast;
+        let executed = in_place.iter().map(|&(class, count)| {
+            let most = if reduces { needed(class) } else { count };
+            (class, count.min(most))
+        });
         Recipe {
-            in_place: counts(in_place),
+            executed: executed.collect(),
+            in_place,
             once: counts(once),
             registers: registers.parse().unwrap_or(0),
         }
@@ -205,7 +231,7 @@ pub fn library(name: &str, bits: u8, target: Target) -> Option<&'static [(Class,
     };
     let number = index(&plain(name), ty, name, false);
     let is_known = usize::from(number) >= OTHERS.len();
-    is_known.then(|| recipe(target, number).in_place.as_slice())
+    is_known.then(|| recipe(target, number).executed.as_slice())
 }
 
 /// A division's or a remainder's recipe.

@@ -21,6 +21,8 @@ use bank::Bank;
 pub(crate) struct Instruction {
     pub class: Class,
     pub count: u32,
+    /// Of these the ones on a path that hardly any execution takes.
+    pub rare: u32,
     /// How many of the usual size they are as work.
     pub work: f32,
     pub site: Site,
@@ -38,6 +40,7 @@ impl Instruction {
         Instruction {
             class,
             count,
+            rare: 0,
             work: count as f32,
             site,
             values: SmallVec::new(),
@@ -420,8 +423,11 @@ impl Selector<'_> {
             let mut uses = SmallVec::new();
             self.registers(v, &mut uses);
             self.load_operands(v, &mut uses);
-            for &(class, count) in &recipe.in_place {
+            for (&(class, count), (_, executed)) in recipe.in_place.iter().zip(&recipe.executed) {
                 self.also(v, class, count);
+                if let Some(last) = self.code.last_mut() {
+                    last.rare = count - executed;
+                }
             }
             // Its value is there at its end.
             let last = self.code.last_mut().expect("the recipe's last");

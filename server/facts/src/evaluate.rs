@@ -458,15 +458,21 @@ impl Executor<'_> {
                         kind: Kind::Int(id),
                         ..value
                     },
-                    _ => {
+                    (ty, kind) => {
+                        if let (Type::Int { .. }, Kind::Data) = (ty, kind)
+                            && let Some(whole) = self.whole_of(&value, ty)
+                        {
+                            return Value::int(self.arena.constant(whole));
+                        }
                         let variation = self.variation(&value);
+                        let number = self.real_of(&value);
                         Value {
                             kind: Kind::Data,
                             variation,
                             loads: value.loads,
                             origin: None,
                             doubt: None,
-                            real: None,
+                            real: number.and_then(|number| Value::real(number, ty).real),
                         }
                     }
                 }

@@ -49,6 +49,9 @@ pub struct Programs {
     /// Only this benchmark
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Not this benchmark: its sizes are in a file that is not beside its sources (repeatable)
+    #[arg(long, value_name = "NAME")]
+    without: Vec<String>,
     /// This warplens, instead of building one
     #[arg(long, value_name = "PATH")]
     bin: Option<PathBuf>,
@@ -99,7 +102,8 @@ impl Programs {
         let rows: Vec<Row> = table.deserialize().collect::<Result<_, _>>()?;
         let mut programs: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
         for row in &rows {
-            let wanted = self.only.as_ref().is_none_or(|only| *only == row.benchmark);
+            let wanted = self.only.as_ref().is_none_or(|only| *only == row.benchmark)
+                && !self.without.contains(&row.benchmark);
             if wanted {
                 let program = (row.benchmark.as_str(), row.arguments.as_str());
                 programs.entry(program).or_default().push(row);

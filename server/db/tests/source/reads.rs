@@ -5,7 +5,7 @@ use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Variants};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
-fn analysed(text: &str, overrides: &Overrides) -> FileAnalysis {
+pub(crate) fn analysed(text: &str, overrides: &Overrides) -> FileAnalysis {
     let engine = Engine::new(Profiles::builtin());
     let document = Document::new(text, Language::Cuda);
     engine

@@ -1,0 +1,180 @@
+//! What kernels execute: nothing of it vanishes, and where data or a bound decides how much, no more is taken than what is known allows.
+
+use warplens_codegen::Class;
+use warplens_db::{FileAnalysis, Overrides};
+
+use crate::reads::analysed;
+
+/// A kernel with these statements under a launch of 64 blocks of 256 threads with n = 65,536, k = 9 and x = 2.5.
+fn of(before: &str, body: &str) -> FileAnalysis {
+    let text = format!(
+        "{before}\n__global__ void k(float *a, const float *b, int *c, const int *in, const unsigned char *bytes,\n\
+         double2 *z, int n, int k, float x) {{\n\
+         int i = blockIdx.x * blockDim.x + threadIdx.x;\n{body}\n}}\n\
+         void host(float *a, float *b, int *c, int *in, unsigned char *bytes, double2 *z) {{\n\
+         k<<<64, 256>>>(a, b, c, in, bytes, z, 65536, 9, 2.5f); }}\n"
+    );
+    analysed(&text, &Overrides::default())
+}
+
+fn executed(body: &str, class: Class) -> u64 {
+    let file = of("", body);
+    let compiled = &file.kernels[0].analysis.input.compiled;
+    compiled.instructions.get(&class).copied().unwrap_or(0)
+}
+
+/// Instructions of a class that a warp executes, on average.
+fn by_a_warp(file: &FileAnalysis, class: Class) -> f64 {
+    let instructions = file.kernels[0].analysis.input.instructions.as_ref();
+    let of_class = instructions.and_then(|all| all.classes.get(&class));
+    of_class.map_or(0.0, |count| count / 512.0)
+}
+
+/// Iterations of each loop.
+fn trips(body: &str) -> Vec<f64> {
+    let file = of("", body);
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, [], "{body}");
+    let loops = facts.branches.iter();
+    loops.filter_map(|branch| branch.trips).collect()
+}
+
+/// What the model shown first says of the launch.
+fn detail(body: &str, name: &str) -> f64 {
+    let file = of("", body);
+    let estimate = file.kernels[0].analysis.estimate();
+    *estimate.detail.get(name).expect("told")
+}
+
+#[test]
+fn an_array_that_data_subscripts_is_written() {
+    let counts = |first: &str| {
+        let body = format!(
+            "int count[2] = {first}; for (int j = threadIdx.x; j < n; j += 256) count[in[j]]++;\n\
+             c[i] = count[0] * 3 + count[1];"
+        );
+        executed(&body, Class::Ldg)
+    };
+    assert!(counts("{0, 0}") > 0, "the loads that choose the element");
+    assert_eq!(counts("{0, 0}"), counts("{k, k}"));
+}
+
+#[test]
+fn what_is_written_through_a_member_array_stays_in_its_loop() {
+    let cell = "struct Cell { unsigned n[4]; };\n\
+                __device__ void scale(unsigned *r, unsigned by) { r[0] *= by; }";
+    let body = "Cell cell; for (int j = 0; j < 4; ++j) cell.n[j] = in[j];\n\
+                for (int j = 1; j < 512; ++j) scale(cell.n, in[i + j * 16384]);\n\
+                c[i] = cell.n[0];";
+    let file = of(cell, body);
+    let multiplied = by_a_warp(&file, Class::Imad);
+    assert!(multiplied >= 511.0, "{multiplied}");
+    let loaded = by_a_warp(&file, Class::Ldg);
+    assert!(loaded >= 511.0, "{loaded}");
+}
+
+#[test]
+fn complex_numbers_are_computed_in_their_precision() {
+    let sum = executed("z[i] = cuCadd(z[i], z[i + n]);", Class::Dadd);
+    assert_eq!(sum, 2);
+    let body = "z[i] = cuCmul(z[i], z[i + n]);";
+    assert_eq!(executed(body, Class::Dmul) + executed(body, Class::Dfma), 4);
+    assert_eq!(executed(body, Class::Ffma), 0);
+}
+
+#[test]
+fn a_function_whose_body_is_always_called_executes_it() {
+    let file = of("", "a[i] = pow((double)b[i], 1.3);");
+    assert!(by_a_warp(&file, Class::Dfma) > 30.0);
+    // Of a square root it is a slow path.
+    let file = of("", "a[i] = sqrt((double)b[i]);");
+    assert!(by_a_warp(&file, Class::Dfma) < 10.0);
+}
+
+#[test]
+fn one_thread_of_a_warp_decides_for_itself() {
+    let taken = |guard: &str| {
+        let file = of("", &format!("{guard} if (in[i] > k) c[i] = 1;"));
+        let branches = &file.kernels[0].analysis.facts.branches;
+        let of_data = branches
+            .iter()
+            .filter(|branch| branch.text.contains("in[i]"));
+        of_data.last().and_then(|branch| branch.taken_warp_fraction)
+    };
+    assert_eq!(taken("if (threadIdx.x == 0)"), Some(0.5));
+    let whole = taken("").expect("a fraction");
+    assert!(whole > 0.999, "{whole}");
+}
+
+#[test]
+fn loops_that_data_ends_are_bounded_by_what_is_known() {
+    // q is below 9 from 1 on.
+    assert_eq!(
+        trips("float s = 0; int q = 1; while (s < x && q < k) { s += b[i + q]; ++q; } a[i] = s;"),
+        [9.0]
+    );
+    // 65,536 elements are halved 17 times.
+    let search = "int lo = 0, hi = n; while (lo < hi) { int m = (lo + hi) / 2; if (in[m] < i) lo = m + 1; else hi = m; } c[i] = lo;";
+    assert_eq!(trips(search), [17.0]);
+    // The bits of a number in the middle of 0 to 16,383.
+    let bits = trips("int s = 0; for (int j = i; j > 0; j >>= 1) s += in[j]; c[i] = s;");
+    assert!((bits[0] - 13.0).abs() < 0.01, "{bits:?}");
+}
+
+#[test]
+fn numbers_of_floating_point_that_the_launch_gives_are_known() {
+    assert_eq!(
+        trips(
+            "int s = 0, m = (int)sqrtf((float)k); for (int j = 0; j < m; ++j) s += in[i + j]; c[i] = s;"
+        ),
+        [3.0]
+    );
+    assert_eq!(
+        trips(
+            "int s = 0; int m = x * 4 + 0.5f; for (int j = 0; j < m; ++j) s += in[i + j]; c[i] = s;"
+        ),
+        [10.0]
+    );
+    // What a loop assigns is no longer that number.
+    let grows = "float y = x; for (int j = 0; j < 3; ++j) y = y * 2; int s = 0, m = (int)y;\n\
+                 for (int j = 0; j < m; ++j) s += in[i + j]; c[i] = s;";
+    assert_eq!(trips(grows), [3.0, 16.0]);
+    // Nor is what either side of a branch assigns.
+    let either = "float y = x; if (in[i]) y = 7; int s = 0, m = (int)y;\n\
+                  for (int j = 0; j < m; ++j) s += in[i + j]; c[i] = s;";
+    assert_eq!(trips(either), [16.0]);
+}
+
+#[test]
+fn lanes_meet_in_a_small_table() {
+    let drawn = |index: &str| detail(&format!("a[i] = b[{index}];"), "l2_bytes");
+    let anywhere = drawn("in[i]");
+    assert!(drawn("bytes[i]") < anywhere / 2.0);
+    assert!(drawn("in[i] & 7") < anywhere / 4.0);
+    assert!(drawn("(unsigned char)in[i]") < anywhere / 2.0);
+}
+
+#[test]
+fn what_one_index_fetches_the_same_array_s_others_find() {
+    let dram = |index: &str| {
+        let text = format!(
+            "__global__ void k(float *a, const float *b, int n) {{\n\
+             int i = blockIdx.x * blockDim.x + threadIdx.x; a[i] = b[i] + b[{index}]; }}\n\
+             void host() {{ float *a, *b; cudaMalloc(&a, 134217728); cudaMalloc(&b, 134217728);\n\
+             k<<<131072, 256>>>(a, b, 33554432); }}\n"
+        );
+        let file = analysed(&text, &Overrides::default());
+        let estimate = file.kernels[0].analysis.estimate();
+        *estimate.detail.get("dram_bytes").expect("told")
+    };
+    let twice = dram("i");
+    for beside in ["(i + 1) % n", "min(i + 1, n - 1)", "i + 1 < n ? i + 1 : 0"] {
+        let bytes = dram(beside);
+        assert!(
+            (bytes / twice - 1.0).abs() < 0.05,
+            "{beside}: {bytes}, {twice}"
+        );
+    }
+    // What is walked the other way is another part of the array.
+    assert!(dram("n - 1 - i") > 1.3 * twice);
+}
