@@ -1,5 +1,6 @@
 // The language client, with the few things that differ from a plain one.
 
+import { withRunLink } from "./commands/setRun";
 import * as vscode from "vscode";
 import {
   type ClientCapabilities,
@@ -22,6 +23,7 @@ import { explicitSettings } from "./settings";
 const LENS_COMMANDS = [
   "warplens.selectGpu",
   "warplens.setLaunch",
+  "warplens.setRun",
   "warplens.nextLaunch",
   "warplens.pin",
   "warplens.breakdown",
@@ -55,7 +57,9 @@ export class WarplensClient extends LanguageClient {
         outputChannel: log,
         revealOutputChannelOn: RevealOutputChannelOn.Never,
         // No initializationOptions: the server asks for the settings as soon as it is up.
-        middleware: {},
+        middleware: {
+          provideHover: async (document, position, token, next) => withRunLink(await next(document, position, token)),
+        },
         connectionOptions: {
           messageStrategy: {
             handleMessage: (message, next) => {

@@ -14,7 +14,8 @@ export interface KernelResult {
   /** Of the kernel's name, from 1. */
   line: number;
   gpu: string;
-  launch: { grid: [number, number, number]; block: [number, number, number] };
+  /** `run`: how the program is run that makes the launch, with where that is said. */
+  launch: { grid: [number, number, number]; block: [number, number, number]; run?: string | null };
   assumptions: { symbol: string; value: string; source: string }[];
 }
 

@@ -13,6 +13,7 @@ import { openSample } from "./commands/openSample";
 import { recordTrace } from "./commands/recordTrace";
 import { detectGpu, selectGpu } from "./commands/selectGpu";
 import { setLaunch } from "./commands/setLaunch";
+import { setRun } from "./commands/setRun";
 import { toggleHeatMap, toggleHints } from "./commands/toggleHints";
 import { whatWouldHelp } from "./commands/whatWouldHelp";
 import { kernelEditor } from "./documents";
@@ -62,6 +63,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   command("selectGpu", (given) => selectGpu(app, given));
   command("detectGpu", () => detectGpu(app));
   command("setLaunch", (given) => setLaunch(app, given));
+  command("setRun", () => setRun(app));
   command("launchPanel", (given) => launchPanel(app, given));
   command("nextLaunch", (given) => nextLaunch(app, given));
   command("pin", (given) => pin(app, given));

@@ -221,10 +221,33 @@ pub struct RunSettings {
     pub arguments: String,
     /// Its environment, as far as it reads it.
     pub environment: BTreeMap<String, String>,
-    /// `--run` of the command line says so.
+    /// Who says so.
     #[serde(skip)]
     #[schemars(skip)]
-    pub on_command_line: bool,
+    pub said_by: RunSource,
+}
+
+/// Who says how a program is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum RunSource {
+    /// `warplens.toml`.
+    #[default]
+    File,
+    /// `--run` of the command line.
+    CommandLine,
+    /// The user of an editor, for this session.
+    Session,
+}
+
+impl RunSource {
+    /// As it is told beside the run.
+    pub(crate) fn place(self) -> &'static str {
+        match self {
+            RunSource::File => "warplens.toml",
+            RunSource::CommandLine => "--run",
+            RunSource::Session => "set in the editor",
+        }
+    }
 }
 
 /// How loud a rule may be.

@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime};
 use ropey::Rope;
 use serde_json::{Map, Value};
 use warplens_base::read_regular;
-use warplens_db::settings::{KernelSettings, READS_OUTSIDE, Settings, SettingsProblem};
+use warplens_db::settings::{
+    KernelSettings, READS_OUTSIDE, RunSettings, RunSource, Settings, SettingsProblem,
+};
 use warplens_db::{LaunchValues, Overrides, Variants};
 use warplens_machine::Profiles;
 
@@ -251,6 +253,8 @@ pub struct SessionChoices {
     pub gpu_of: HashMap<String, String>,
     /// `warplens.setLaunch`: by document, by kernel.
     pub launches: HashMap<String, BTreeMap<String, LaunchValues>>,
+    /// `warplens.setRun`: by the folder of the document, the arguments that programs there are run with.
+    pub runs: HashMap<String, String>,
     /// `warplens.nextLaunch`: by document, by kernel, which of its launches is shown.
     pub variants: HashMap<String, BTreeMap<String, usize>>,
     /// `warplens.pin`: by document, what kernels took when they were pinned.
@@ -280,6 +284,7 @@ impl SessionChoices {
         let (old, new) = (old.trim_end_matches('/'), new.trim_end_matches('/'));
         moved(&mut self.gpu_of, old, new);
         moved(&mut self.launches, old, new);
+        moved(&mut self.runs, old, new);
         moved(&mut self.variants, old, new);
         moved(&mut self.pins, old, new);
         moved(&mut self.pinned_lines, old, new);
@@ -329,6 +334,14 @@ pub fn effective(
         settings.gpu = Some(gpu.clone());
         gpu_source = Some("session");
     }
+    if let Some(arguments) = chosen.runs.get(folder_of(uri)) {
+        let run = RunSettings {
+            arguments: arguments.clone(),
+            said_by: RunSource::Session,
+            ..RunSettings::default()
+        };
+        settings.run.insert(0, run);
+    }
     let overrides = Overrides {
         set_launch: chosen.launches.get(uri).cloned().unwrap_or_default(),
         editor: kernels
@@ -355,6 +368,11 @@ fn launch(values: &KernelSettings) -> LaunchValues {
         dynamic_shared_bytes: values.dynamic_shared,
         args: values.args.clone(),
     }
+}
+
+/// The folder of a document, by its URI.
+pub fn folder_of(uri: &str) -> &str {
+    uri.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 /// One to three extents as three.

@@ -1,7 +1,7 @@
 //! Values as they are written on the command line.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use warplens_db::settings::{Amount, RunSettings, Settings};
+use warplens_db::settings::{Amount, RunSettings, RunSource, Settings};
 use warplens_models::ModelId;
 
 /// The models that are to answer.
@@ -205,7 +205,7 @@ impl Preprocessing {
         if let Some(arguments) = &self.run {
             let run = RunSettings {
                 arguments: arguments.clone(),
-                on_command_line: true,
+                said_by: RunSource::CommandLine,
                 ..RunSettings::default()
             };
             settings.run.insert(0, run);

@@ -368,6 +368,17 @@ subcommands.fixes = {
   end,
 }
 
+--- Sets the arguments that programs beside a buffer's file are run with; without any, the run is again what the files say.
+subcommands.run = {
+  run = function(arguments, bufnr)
+    local words = table.concat(arguments, ' ')
+    local argument = { uri = uri(bufnr), arguments = words ~= '' and words or nil }
+    warplens.execute(bufnr, 'warplens.setRun', argument, function(_, client)
+      warplens.refresh_lenses(client.id)
+    end)
+  end,
+}
+
 subcommands.launch = {
   lens = 'warplens.setLaunch',
   run = function(arguments, bufnr)
@@ -751,6 +762,7 @@ subcommands.log = {
 local aliases = {
   selectGpu = 'gpu',
   setLaunch = 'launch',
+  setRun = 'run',
   nextLaunch = 'launch',
   compareGpus = 'compare',
   tryLaunch = 'panel',

@@ -16,6 +16,7 @@ export async function menu(app: App): Promise<void> {
     runs && { command: "warplens.revealKernel", label: "$(symbol-function) Go to a kernel of the open files…" },
     runs && inKernelFile({ command: "warplens.fixes", label: "$(wand) Show the cheapest fixes in this file" }),
     runs && inKernelFile({ command: "warplens.setLaunch", label: "$(rocket) Set the launch of the kernel at the cursor…" }),
+    runs && inKernelFile({ command: "warplens.setRun", label: "$(terminal) Set how the program is run…" }),
     runs && inKernelFile({ command: "warplens.nextLaunch", label: "$(arrow-swap) Show the next launch of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.pin", label: "$(pinned) Pin or unpin the time of the kernel at the cursor" }),
     runs && inKernelFile({ command: "warplens.whatWouldHelp", label: "$(lightbulb) What would help the kernel at the cursor?" }),

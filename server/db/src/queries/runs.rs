@@ -154,11 +154,7 @@ pub(crate) fn starts_of(
         run.files.is_empty() || run.files.iter().any(|file| main.ends_with(file))
     };
     if let Some(run) = settings.iter().find(of) {
-        let place = if run.on_command_line {
-            "--run"
-        } else {
-            "warplens.toml"
-        };
+        let place = run.said_by.place();
         let arguments = split_command(&run.arguments);
         return vec![Start {
             environment: run.environment.clone().into_iter().collect(),

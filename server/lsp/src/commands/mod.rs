@@ -16,6 +16,7 @@ pub mod program;
 pub mod report;
 pub mod select_gpu;
 pub mod set_launch;
+pub mod set_run;
 pub mod target;
 pub mod try_launch;
 pub mod what_would_help;
@@ -28,6 +29,7 @@ use crate::requests::invalid;
 
 pub const SELECT_GPU: &str = "warplens.selectGpu";
 pub const SET_LAUNCH: &str = "warplens.setLaunch";
+pub const SET_RUN: &str = "warplens.setRun";
 pub const TRY_LAUNCH: &str = "warplens.tryLaunch";
 pub const NEXT_LAUNCH: &str = "warplens.nextLaunch";
 pub const PIN: &str = "warplens.pin";
@@ -46,9 +48,10 @@ pub const LANES: &str = "warplens.lanes";
 pub const WHAT_WOULD_HELP: &str = "warplens.whatWouldHelp";
 
 /// All of them.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     SELECT_GPU,
     SET_LAUNCH,
+    SET_RUN,
     TRY_LAUNCH,
     NEXT_LAUNCH,
     PIN,

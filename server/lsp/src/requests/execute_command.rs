@@ -28,6 +28,7 @@ async fn run(session: &Arc<Session>, command: &str, argument: Value) -> Result<L
     match command {
         commands::SELECT_GPU => commands::select_gpu::run(session, argument).await,
         commands::SET_LAUNCH => commands::set_launch::run(session, argument),
+        commands::SET_RUN => commands::set_run::run(session, argument),
         commands::TRY_LAUNCH => commands::try_launch::run(session, argument).await,
         commands::NEXT_LAUNCH => commands::next_launch::run(session, argument).await,
         commands::PIN => commands::pin::run(session, argument).await,

@@ -210,3 +210,34 @@ async fn a_hover_in_the_settings_tells_gpus_and_rules() {
     }
     client.finish().await;
 }
+
+#[tokio::test]
+async fn how_a_program_is_run_can_be_set_and_taken_back() {
+    let text = format!(
+        "{}int main(int argc, char **argv) {{\n    int n = atoi(argv[1]);\n    float *x, *y;\n    \
+         cudaMalloc(&x, n * 4); cudaMalloc(&y, n * 4);\n    \
+         saxpy<<<(n + 255) / 256, 256>>>(y, x, 2.0f, n);\n}}\n",
+        SAXPY.split("void run").next().expect("the kernel")
+    );
+    let mut client = open(&text).await;
+    let launch = |answer: Value| answer["results"][0]["launch"].clone();
+    let estimate = json!({"uri": URI});
+    let before = launch(client.command("warplens.estimate", estimate.clone()).await);
+    assert_eq!(before["grid"], Value::Null);
+
+    let run = json!({"uri": URI, "arguments": "4096 -v"});
+    client.command("warplens.setRun", run).await;
+    let with = launch(client.command("warplens.estimate", estimate.clone()).await);
+    assert_eq!(with["grid"], json!([16, 1, 1]));
+    assert_eq!(with["run"], "./saxpy 4096 -v, set in the editor");
+    let (text, _) = hover(&mut client, 0, 18).await;
+    assert!(
+        text.contains("run as ./saxpy 4096 -v, set in the editor"),
+        "{text}"
+    );
+
+    client.command("warplens.setRun", json!({"uri": URI})).await;
+    let after = launch(client.command("warplens.estimate", estimate).await);
+    assert_eq!(after["grid"], Value::Null);
+    client.finish().await;
+}

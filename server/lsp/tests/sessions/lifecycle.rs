@@ -29,6 +29,7 @@ async fn initialize_says_what_is_served() {
         json!([
             "warplens.selectGpu",
             "warplens.setLaunch",
+            "warplens.setRun",
             "warplens.tryLaunch",
             "warplens.nextLaunch",
             "warplens.pin",
