@@ -96,10 +96,12 @@ fn one_thread_of_a_warp_decides_for_itself() {
     let taken = |guard: &str| {
         let file = of("", &format!("{guard} if (in[i] > k) c[i] = 1;"));
         let branches = &file.kernels[0].analysis.facts.branches;
-        let of_data = branches
+        let mut of_data = branches
             .iter()
             .filter(|branch| branch.text.contains("in[i]"));
-        of_data.last().and_then(|branch| branch.taken_warp_fraction)
+        of_data
+            .next_back()
+            .and_then(|branch| branch.taken_warp_fraction)
     };
     assert_eq!(taken("if (threadIdx.x == 0)"), Some(0.5));
     let whole = taken("").expect("a fraction");

@@ -227,6 +227,7 @@ async fn how_a_program_is_run_can_be_set_and_taken_back() {
 
     let run = json!({"uri": URI, "arguments": "4096 -v"});
     client.command("warplens.setRun", run).await;
+    client.published(URI, 1).await;
     let with = launch(client.command("warplens.estimate", estimate.clone()).await);
     assert_eq!(with["grid"], json!([16, 1, 1]));
     assert_eq!(with["run"], "./saxpy 4096 -v, set in the editor");
@@ -237,6 +238,7 @@ async fn how_a_program_is_run_can_be_set_and_taken_back() {
     );
 
     client.command("warplens.setRun", json!({"uri": URI})).await;
+    client.published(URI, 1).await;
     let after = launch(client.command("warplens.estimate", estimate).await);
     assert_eq!(after["grid"], Value::Null);
     client.finish().await;
