@@ -456,6 +456,38 @@ check(':Warplens launch next shows the launches of a kernel one after the other'
   vim.cmd.bwipeout({ bang = true })
 end)
 
+check(':Warplens run sets the arguments of the program, and takes them back', function()
+  local folder = project .. '/runs'
+  vim.fn.mkdir(folder, 'p')
+  local file = folder .. '/scale.cu'
+  vim.fn.writefile({
+    '__global__ void scale(float *out, int n) {',
+    '  int i = blockIdx.x * blockDim.x + threadIdx.x;',
+    '  if (i < n) out[i] *= 2;',
+    '}',
+    'int main(int argc, char **argv) {',
+    '  int n = atoi(argv[1]);',
+    '  float *out;',
+    '  cudaMalloc(&out, n * 4);',
+    '  scale<<<(n + 255) / 256, 256>>>(out, n);',
+    '}',
+  }, file)
+  vim.cmd.edit(file)
+  eventually('a client', client)
+  vim.cmd('Warplens hints on')
+  local function formula()
+    return lens_text():find('×', 1, true)
+  end
+  eventually('a time by n', formula, lenses)
+  vim.cmd('Warplens run 16777216')
+  eventually('a time', function()
+    return lens_text():find('µs', 1, true) and not formula()
+  end, lenses)
+  vim.cmd('Warplens run')
+  eventually('a time by n again', formula, lenses)
+  vim.cmd.bwipeout({ bang = true })
+end)
+
 check(':Warplens help makes the action that is chosen', function()
   local file = project .. '/columns.cu'
   vim.fn.writefile({

@@ -57,3 +57,10 @@ export function showSize(size: Size): string {
   const last = size[2] !== 1 ? 3 : size[1] !== 1 ? 2 : 1;
   return size.slice(0, last).join(",");
 }
+
+/** `10000 200` of `./main 10000 200, Makefile:55`. */
+export function argumentsOf(said: string): string {
+  const place = said.lastIndexOf(", ");
+  const line = place < 0 ? said : said.slice(0, place);
+  return line.split(" ").slice(1).join(" ");
+}

@@ -254,6 +254,14 @@ await check("Set the Launch asks for block, grid and arguments, and the lens fol
   await until("the prediction as it was", async () => (await lensOf("transpose_tiled")) === before);
 });
 
+await check("Set How the Program Is Run asks for its arguments", async (shot) => {
+  await bench.cursorAt(source, tiled, "transpose_tiled");
+  await bench.command("warplens: Set How the Program Is Run…");
+  await bench.box(/Their arguments, as in a shell/);
+  await shot("set-run");
+  await bench.answer("-n 4096");
+});
+
 /** Types into a field of the launch panel, as its user would. */
 async function typeInPanel(name, value) {
   for (const frame of bench.page.frames()) {

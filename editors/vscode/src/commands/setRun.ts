@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { requireEditor } from "../documents";
 import type { Estimate } from "../estimate";
 import type { App } from "../extension";
+import { argumentsOf } from "../launch";
 
 /** Stands before how a program is run in a hover of the server. */
 const RUN_AS = "run as ";
@@ -22,13 +23,6 @@ export async function setRun(app: App): Promise<void> {
   });
   if (typed === undefined) return;
   await app.session.execute("warplens.setRun", { uri, ...(typed.trim() !== "" && { arguments: typed }) });
-}
-
-/** `10000 200` of `./main 10000 200, Makefile:55`. */
-export function argumentsOf(said: string): string {
-  const place = said.lastIndexOf(", ");
-  const line = place < 0 ? said : said.slice(0, place);
-  return line.split(" ").slice(1).join(" ");
 }
 
 /** The hover with a link behind how the program is run. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseArgs, parseSize, showSize } from "../../src/launch";
+import { argumentsOf, parseArgs, parseSize, showSize } from "../../src/launch";
 
 test("sizes as people type them", () => {
   assert.deepEqual(parseSize("256"), [256, 1, 1]);
@@ -27,4 +27,10 @@ test("arguments by name", () => {
   assert.match(String(parseArgs("n=1.5")), /"n=1.5" is not NAME=INTEGER/);
   assert.match(String(parseArgs("n")), /NAME=INTEGER/);
   assert.match(String(parseArgs("n=99999999999999999999")), /too large/);
+});
+
+test("the arguments of a run as the server tells it", () => {
+  assert.equal(argumentsOf("./main 10000 200, Makefile:55"), "10000 200");
+  assert.equal(argumentsOf("./main -t a, b, warplens.toml"), "-t a, b");
+  assert.equal(argumentsOf("./main, its arguments are not known"), "");
 });
