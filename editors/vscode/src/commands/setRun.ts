@@ -7,7 +7,7 @@ import type { Estimate } from "../estimate";
 import type { App } from "../extension";
 import { argumentsOf } from "../launch";
 
-/** Stands before how a program is run in a hover of the server. */
+/** What the server writes before the run in a hover. */
 const RUN_AS = "run as ";
 
 export async function setRun(app: App): Promise<void> {
