@@ -32,10 +32,12 @@ impl Unit {
         header: bool,
     ) -> Unit {
         let earlier = earlier.or_else(|| crate::standard::library(parsed.language));
-        let earlier = match earlier {
-            Some(earlier) if parsed.text.contains("glm") => Some(crate::glm::behind(earlier)),
-            earlier => earlier,
-        };
+        let earlier = earlier.map(|earlier| {
+            let libraries = [&crate::glm::LIBRARY, &crate::complex::LIBRARY];
+            libraries.into_iter().fold(earlier, |earlier, library| {
+                library.behind(earlier, &parsed.text)
+            })
+        });
         Unit::behind(parsed, items, earlier, header)
     }
 

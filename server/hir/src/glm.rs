@@ -4,12 +4,8 @@
 //! that `glm::vec4` in memory is four floats and not one vector. The names here begin with `glm_`, which represents the namespace:
 //! a program's own `vec3` is another one.
 
+use crate::on_demand::Library;
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
-
-use warplens_syntax::{Expanded, Language};
-
-use crate::{Item, Unit, outline};
 
 const LETTERS: [&str; 4] = ["x", "y", "z", "w"];
 
@@ -18,26 +14,12 @@ pub(crate) fn declared(name: &str) -> String {
     format!("glm_{name}")
 }
 
-/// The declarations behind a unit, unless it has them: only texts that mention the library pay for them.
-pub(crate) fn behind(earlier: Arc<Unit>) -> Arc<Unit> {
-    static CUDA: OnceLock<(Arc<Expanded>, Vec<Item>)> = OnceLock::new();
-    static HIP: OnceLock<(Arc<Expanded>, Vec<Item>)> = OnceLock::new();
-    let kept = match earlier.language {
-        Language::Cuda => &CUDA,
-        Language::Hip => &HIP,
-        Language::OpenCl => return earlier,
-    };
-    let mut units = std::iter::successors(Some(&earlier), |unit| unit.earlier.as_ref());
-    if units.any(|unit| unit.templates.contains_key("glm_vec")) {
-        return earlier;
-    }
-    let (parsed, items) = kept.get_or_init(|| {
-        let parsed = Expanded::fragment(&text(), earlier.language);
-        let items = outline(&parsed);
-        (parsed, items)
-    });
-    Arc::new(Unit::behind(parsed, items, Some(earlier), true))
-}
+/// Its declarations.
+pub(crate) static LIBRARY: Library = Library::new(
+    &["glm"],
+    |unit| unit.templates.contains_key("glm_vec"),
+    text,
+);
 
 /// The declarations.
 fn text() -> String {

@@ -4,6 +4,7 @@
 //! headers declare, [`lower`] makes a kernel's IR. Lowering never fails: what is not understood becomes an opaque statement
 //! or value with a reason, and the rest goes on. Host code is read with the same types and constants through [`Lowering`].
 
+mod complex;
 mod declare;
 mod definition;
 mod glm;
@@ -11,6 +12,7 @@ mod lower;
 pub mod misread;
 mod names;
 mod namespaces;
+mod on_demand;
 mod outline;
 pub mod semantics;
 mod standard;
