@@ -69,10 +69,13 @@ impl Makefile {
 
     /// The words of the command that compiles a source file, of which the path from the Makefile's folder is given; for a file that no
     /// rule names, of the first command that compiles a file at all. Words that are not known are left out. `None` where nothing is
-    /// compiled.
+    /// compiled, and for OpenCL, which programs compile while they run.
     pub fn compiler(&self, source: &str) -> Option<Vec<String>> {
         let name = source.rsplit('/').next().unwrap_or(source);
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+        if matches!(extension, "cl" | "clh" | "opencl") {
+            return None;
+        }
         let is_source = |word: &str| word.trim_start_matches("./") == source;
         let mut best: Option<(u32, Vec<String>)> = None;
         for rule in &self.rules {
@@ -377,6 +380,7 @@ mod tests {
         assert_eq!(words(text, "src/fast.cu"), "nvcc -DFAST -c");
         assert_eq!(words(text, "two.cu"), "nvcc -DWHOLE one.cu two.cu -o prog");
         assert_eq!(words("all:\n\techo hello\n", "a.cu"), "");
+        assert_eq!(words(text, "a.cl"), "");
     }
 
     #[test]

@@ -36,8 +36,9 @@ impl Executor<'_> {
                 let by = self.arena.value(by).filter(|by| *by > 0)?;
                 let range = self.arena.range(start);
                 let least = (range.lo > Interval::ANY.lo).then_some(range.lo)?;
-                let more = i64::from(op == BinaryOp::Le);
-                Some((more - least).max(0).div_euclid(by) + 1)
+                // The last iteration for which it may hold.
+                let farthest = -least - i64::from(op == BinaryOp::Lt);
+                Some((farthest.div_euclid(by) + 1).max(0))
             }
             _ => None,
         }

@@ -256,26 +256,10 @@ impl Host<'_> {
             Vec::new()
         };
         let contents = self.contents_of(&config.arguments);
-        let members: Vec<Member> = if beside {
-            Vec::new()
-        } else {
-            config
-                .arguments
-                .iter()
-                .enumerate()
-                .flat_map(members)
-                .collect()
-        };
-        let reals: Vec<Real> = if beside {
-            Vec::new()
-        } else {
-            config
-                .arguments
-                .iter()
-                .enumerate()
-                .flat_map(reals)
-                .collect()
-        };
+        // Where a condition around the launch does not hold, nothing is given.
+        let given: &[Value] = if beside { &[] } else { &config.arguments };
+        let members: Vec<Member> = given.iter().enumerate().flat_map(members).collect();
+        let reals: Vec<Real> = given.iter().enumerate().flat_map(reals).collect();
         let texts = [source.parsed, self.parsed].map(|parsed| &**parsed);
         let texts = texts.map(|text| self.sets_attributes(text).then_some(&*text.text));
         for kernel in kernels {
@@ -304,11 +288,7 @@ impl Host<'_> {
                         .iter()
                         .flatten()
                         .any(|text| allows_large_clusters(text)),
-                    arguments: if beside {
-                        Vec::new()
-                    } else {
-                        config.arguments.iter().map(Value::integer).collect()
-                    },
+                    arguments: given.iter().map(Value::integer).collect(),
                     members: members.clone(),
                     reals: reals.clone(),
                     template_args: kernel.template_args.clone(),

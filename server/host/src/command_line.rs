@@ -6,7 +6,7 @@ use warplens_syntax::{BinaryOperator as Op, Node};
 
 use super::arguments::Argument;
 use super::state::Host;
-use super::value::{Step, Value, binary};
+use super::value::{Place, Step, Value, binary};
 use warplens_hir::Source;
 use warplens_ir::Type;
 
@@ -95,6 +95,7 @@ impl Host<'_> {
                 }
             }
             "sscanf" => return self.scanned(arguments),
+            "find" => return self.found(arguments),
             "strtok" => {
                 let next = self.next_word(arguments);
                 if let (None, Some(running)) = (&next, &mut self.running) {
@@ -191,6 +192,42 @@ impl Host<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// `std::find(first, last, value)`: where the value is between two elements of one array, else the last.
+    fn found(&self, arguments: &[Argument]) -> Option<Value> {
+        let [first, last, wanted] = arguments else {
+            return None;
+        };
+        let (Value::Address(first), Value::Address(last)) = (&first.value, &last.value) else {
+            return None;
+        };
+        if first.slot != last.slot {
+            return None;
+        }
+        let (from, to) = (first.element()?, last.element()?);
+        let elements = self.elements(&Value::Address(Place {
+            slot: first.slot,
+            path: Vec::new(),
+        }));
+        let mut at = to;
+        for (number, element) in elements.get(from..to)?.iter().enumerate() {
+            let texts = self
+                .whole_text_in(element)
+                .zip(self.whole_text_in(&wanted.value));
+            let equal = match texts {
+                Some((one, other)) => one == other,
+                None => element.as_int()? == wanted.value.as_int()?,
+            };
+            if equal {
+                at = from + number;
+                break;
+            }
+        }
+        Some(Value::Address(Place {
+            slot: first.slot,
+            path: vec![Step::Index(Some(at))],
+        }))
     }
 
     /// `sscanf(text, "%d,%d", &m, &n)`: conversions, and the text between them, which must be there.

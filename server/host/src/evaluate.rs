@@ -503,6 +503,9 @@ impl Host<'_> {
                     {
                         pointer_moved(&a, operator, &b)
                     }
+                    (Value::Address(_), Op::Subtract) if matches!(b, Value::Address(_)) => {
+                        binary(operator, &a, &b)
+                    }
                     (Value::Address(_), Op::Add | Op::Subtract) if b != Value::int(0) => {
                         Value::Unknown
                     }

@@ -261,6 +261,11 @@ impl LaunchSite {
 
     /// True where the other one launches the same kernel with the same values, wherever it is.
     pub fn same_launch(&self, other: &LaunchSite) -> bool {
+        self.same_but_for_reals(other) && self.reals == other.reals
+    }
+
+    /// The same whatever the numbers of floating point: a time step differs in each iteration of a program.
+    fn same_but_for_reals(&self, other: &LaunchSite) -> bool {
         self.kernel == other.kernel
             && self.space == other.space
             && self.grid == other.grid
@@ -363,16 +368,25 @@ fn finished(met: Vec<Met>) -> Vec<LaunchSite> {
             continue;
         }
         let same_place = |site: &&LaunchSite| site.range == met.site.range;
-        if sites
-            .iter()
-            .filter(same_place)
-            .any(|site| says_all_of(site, &met.site))
-            || sites.iter().filter(same_place).count() >= MOST_VARIANTS
+        if let Some(more) = sites
+            .iter_mut()
+            .find(|site| site.range == met.site.range && says_all_of(site, &met.site))
         {
+            more.reals.retain(|real| met.site.reals.contains(real));
             continue;
         }
-        sites.retain(|site| site.range != met.site.range || !says_all_of(&met.site, site));
-        sites.push(met.site);
+        if sites.iter().filter(same_place).count() >= MOST_VARIANTS {
+            continue;
+        }
+        let mut all = met.site;
+        sites.retain(|site| {
+            let is_part = site.range == all.range && says_all_of(&all, site);
+            if is_part {
+                all.reals.retain(|real| site.reals.contains(real));
+            }
+            !is_part
+        });
+        sites.push(all);
     }
     sites.sort_by_key(|site| site.range.start);
     sites

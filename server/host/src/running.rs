@@ -126,7 +126,8 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
     let mut sites: Vec<LaunchSite> = Vec::new();
     let mut became = Vec::with_capacity(met.len());
     for met in met {
-        let same = |site: &LaunchSite| site.range == met.site.range && site.same_launch(&met.site);
+        let same =
+            |site: &LaunchSite| site.range == met.site.range && site.same_but_for_reals(&met.site);
         match sites.iter().position(same) {
             Some(at) => {
                 let known = &mut sites[at];
@@ -404,7 +405,7 @@ impl Host<'_> {
             && last
                 .iter()
                 .zip(earlier)
-                .all(|(a, b)| a.site.same_launch(&b.site));
+                .all(|(a, b)| a.site.same_but_for_reals(&b.site));
         // Variables that may change from turn to turn without another launch.
         let may_change = |slot: usize| {
             let known = &self.slots[slot];

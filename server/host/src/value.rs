@@ -124,6 +124,17 @@ pub(super) struct Place {
     pub(super) path: Vec<Step>,
 }
 
+impl Place {
+    /// Which element of an array it is; the array itself is its first.
+    pub(super) fn element(&self) -> Option<usize> {
+        match self.path.as_slice() {
+            [] => Some(0),
+            [Step::Index(Some(at))] => Some(*at),
+            _ => None,
+        }
+    }
+}
+
 /// Into a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
@@ -593,6 +604,13 @@ pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
                 Op::Equal => Value::FALSE,
                 Op::NotEqual => Value::TRUE,
                 _ => Value::Unknown,
+            }
+        }
+        // Elements of one array.
+        (Value::Address(a), Value::Address(b)) if a.slot == b.slot => {
+            match a.element().zip(b.element()) {
+                Some((a, b)) => integers(operator, a as i64, b as i64, 64, true),
+                None => Value::Unknown,
             }
         }
         (Value::Linked(_), _) | (_, Value::Linked(_)) => with_linked(operator, a, b),

@@ -1019,13 +1019,8 @@ impl Host<'_> {
 
 /// The number of elements from one place of an array to another.
 fn elements_between(first: &Place, last: &Place) -> Option<Value> {
-    let at = |place: &Place| match place.path.as_slice() {
-        [] => Some(0),
-        [Step::Index(Some(at))] => i64::try_from(*at).ok(),
-        _ => None,
-    };
-    let count = at(last)?.checked_sub(at(first)?)?;
-    (count >= 0).then_some(Value::Int(count, 64, false))
+    let count = last.element()?.checked_sub(first.element()?)?;
+    Some(Value::Int(i64::try_from(count).ok()?, 64, false))
 }
 
 fn is_map(ty: &str) -> bool {

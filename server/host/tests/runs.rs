@@ -385,6 +385,18 @@ fn texts_are_taken_apart_as_the_libraries_do() {
             "n = string(12, 'x').size() + string(\"abcdef\", 4).size();",
             16,
         ),
+        (
+            "char **at = std::find(argv, argv + argc, string(\"16\")); n = at != argv + argc ? 3 : 4;",
+            3,
+        ),
+        (
+            "char **end = argv + argc, **at = std::find(argv, end, string(\"-nx\")); n = at == end ? 5 : 6;",
+            5,
+        ),
+        (
+            "int all[] = {4, 8, 16}; n = *std::find(all, all + 3, 8) + (std::find(all, all + 3, 9) == all + 3);",
+            9,
+        ),
         // Elements of a container that nothing was said of are empty texts.
         (
             "vector<string> v(10); v.push_back(\"q\"); for (auto &s : v) n += s == \"q\";",

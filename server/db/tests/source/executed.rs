@@ -110,10 +110,10 @@ fn one_thread_of_a_warp_decides_for_itself() {
 
 #[test]
 fn loops_that_data_ends_are_bounded_by_what_is_known() {
-    // q is below 9 from 1 on.
+    // q is 1 to 8.
     assert_eq!(
         trips("float s = 0; int q = 1; while (s < x && q < k) { s += b[i + q]; ++q; } a[i] = s;"),
-        [9.0]
+        [8.0]
     );
     // 65,536 elements are halved 17 times.
     let search = "int lo = 0, hi = n; while (lo < hi) { int m = (lo + hi) / 2; if (in[m] < i) lo = m + 1; else hi = m; } c[i] = lo;";
@@ -137,6 +137,19 @@ fn numbers_of_floating_point_that_the_launch_gives_are_known() {
         ),
         [10.0]
     );
+    // Of several launches by one statement a number is known where it is the same in all.
+    let through = |second: &str| {
+        let text = format!(
+            "__global__ void k(int *c, const int *in, float x) {{ int i = threadIdx.x, s = 0, m = (int)x;\n\
+             for (int j = 0; j < m; ++j) s += in[i + j]; c[i] = s; }}\n\
+             void launch(int *c, int *in, float x) {{ k<<<1, 32>>>(c, in, x); }}\n\
+             void host(int *c, int *in) {{ launch(c, in, 3.5f); launch(c, in, {second}); }}\n"
+        );
+        let file = analysed(&text, &Overrides::default());
+        file.kernels[0].analysis.facts.branches[0].trips
+    };
+    assert_eq!(through("3.5f"), Some(3.0));
+    assert_eq!(through("5.5f"), Some(16.0));
     // What a loop assigns is no longer that number.
     let grows = "float y = x; for (int j = 0; j < 3; ++j) y = y * 2; int s = 0, m = (int)y;\n\
                  for (int j = 0; j < m; ++j) s += in[i + j]; c[i] = s;";
