@@ -12,7 +12,7 @@ use super::nodes::name_of_function;
 use super::nodes::{meant, parts, text};
 use super::opt_in::{allows_large_clusters, asks_for_shared};
 use super::state::Host;
-use super::value::{Extent, KernelName, Place, Record, Step, Value, with_linked};
+use super::value::{Extent, KernelName, Place, Step, Value, with_linked};
 use super::{Blocks, LaunchSite, Member, Met, Real};
 use warplens_hir::{Source, Space};
 use warplens_ir::Bound;
@@ -130,6 +130,7 @@ impl Host<'_> {
                 | Kind::SubscriptExpression
                 | Kind::FieldExpression
                 | Kind::CallExpression
+                | Kind::ConditionalExpression
         );
         if variable {
             let known = node.kind() != Kind::Identifier || self.place_named(&name).is_some();
@@ -604,10 +605,8 @@ impl Host<'_> {
             }
             _ => (Value::Unknown, Value::Unknown),
         };
-        Value::Record(Rc::new(Record {
-            class: ENQUEUE.to_owned(),
-            fields: vec![("global".to_owned(), global), ("local".to_owned(), local)],
-        }))
+        let fields = vec![("global".to_owned(), global), ("local".to_owned(), local)];
+        Value::record(ENQUEUE, fields)
     }
 
     fn enqueue_argument(

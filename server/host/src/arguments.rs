@@ -11,6 +11,17 @@ pub(super) struct Argument<'t> {
     pub(super) node: Option<Node<'t>>,
 }
 
+impl Argument<'_> {
+    /// A value that is kept nowhere.
+    pub(super) fn of(value: Value) -> Self {
+        Argument {
+            value,
+            place: None,
+            node: None,
+        }
+    }
+}
+
 /// How a call names its function.
 pub(super) struct Named<'t> {
     pub(super) name: String,

@@ -8,6 +8,7 @@ use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Node, is_identifier};
 
 use super::arguments::{Argument, Named};
+use super::containers::whole;
 use super::index::plain;
 use super::nodes::{full_name, meant, name_of_function, parameter_list, parts, template_of, text};
 use super::state::{Frame, Host};
@@ -204,6 +205,11 @@ impl Host<'_> {
         {
             return value;
         }
+        if !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.algorithm_call(&named.name, &arguments)
+        {
+            return value;
+        }
         if let Some(value) = self.toolkit_call(&named.name, &arguments, source) {
             return value;
         }
@@ -329,6 +335,11 @@ impl Host<'_> {
                 }
                 _ => self.eval(node, source),
             };
+            // The value of a call is kept where that left it.
+            let (value, place) = match value {
+                Value::Container(slot) => (self.read(&whole(slot)), Some(whole(slot))),
+                value => (value, place),
+            };
             all.push(Argument {
                 value,
                 place,
@@ -359,6 +370,8 @@ impl Host<'_> {
     /// The type of an argument.
     pub(super) fn argument_type(&mut self, argument: &Argument, source: Source) -> Option<Type> {
         let ty = match (argument.node, &argument.place) {
+            // A container that a call gives.
+            (Some(_), Some(place)) if self.is_container(place) => self.slots[place.slot].ty.clone(),
             (Some(node), _) => self.type_of(node, &argument.value, source),
             (None, Some(place)) => self.slots[place.slot].ty.clone(),
             (None, None) => return None,
@@ -374,12 +387,6 @@ impl Host<'_> {
         arguments: &[Argument],
         source: Source,
     ) -> Option<Value> {
-        let values = || {
-            arguments
-                .iter()
-                .map(|argument| argument.value.clone())
-                .collect()
-        };
         if matches!(
             named.name.as_str(),
             "dim3"
@@ -394,8 +401,19 @@ impl Host<'_> {
         ) || self.index.classes.contains_key(&named.name)
         {
             let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-            let value = self.constructed(&named.name, values(), false, place.slot, source);
+            let class = self.instantiated(&named.name, named.template_list, source);
+            let value = self.constructed(&class, arguments, false, place.slot, source);
             return Some(value);
+        }
+        if self.running.is_some()
+            && named.template_list.is_some()
+            && let Some(element) = self.element_of_container(function, source)
+        {
+            let ty = Type::Array(Arc::new(element), None);
+            let slot = self.slot(ty, Value::Unknown, false);
+            self.slots[slot].decays = false;
+            self.fill_container(slot, arguments);
+            return Some(Value::Container(slot));
         }
         if function.kind() == Kind::PrimitiveType || function.kind() == Kind::SizedTypeSpecifier {
             return match arguments {
@@ -454,16 +472,18 @@ impl Host<'_> {
             .unwrap_or_default();
         let own = self.in_namespace(own, node, source);
         if !own.is_empty() {
-            let at = self.best(
-                &own.iter()
-                    .map(|&at| {
-                        let function = &self.index.functions[at];
-                        (function.node, function.template, self.source_in(function))
-                    })
-                    .collect::<Vec<_>>(),
-                arguments,
-                source,
-            )?;
+            let candidates: Vec<_> = own
+                .iter()
+                .map(|&at| {
+                    let function = &self.index.functions[at];
+                    (function.node, function.template, self.source_in(function))
+                })
+                .collect();
+            let bindings = match (&class, self.frames.last()) {
+                (Some(_), Some(frame)) => frame.bindings.clone(),
+                _ => Bindings::new(),
+            };
+            let at = self.best(&candidates, arguments, bindings, source)?;
             let function = &self.index.functions[own[at]];
             let (definition, template) = (function.node, function.template);
             let callee = self.source_in(function);
@@ -502,7 +522,7 @@ impl Host<'_> {
                 Some((node, template_of(node), Source::new(&definition.text, true)))
             })
             .collect();
-        let at = self.best(&candidates, arguments, source)?;
+        let at = self.best(&candidates, arguments, Bindings::new(), source)?;
         let (definition, template, callee) = candidates[at];
         Some(self.invoke(
             definition, template, callee, None, None, named, arguments, node, source,
@@ -530,20 +550,24 @@ impl Host<'_> {
         {
             self.forget_globals();
             if let Some(this) = this {
-                self.forget(this.slot);
+                self.forget_at(&this);
             }
             self.forget_arguments("", arguments, source);
             // Everything it is given by name may be a reference.
             for argument in arguments {
                 if let Some(place) = &argument.place {
-                    self.forget(place.slot);
+                    self.forget_at(place);
                 }
             }
             return Value::Unknown;
         }
         let list = parameter_list(function);
         let parameters = list.map(parts).unwrap_or_default();
-        let bindings = match template {
+        let mut bindings = match (&class, &this) {
+            (Some(class), Some(this)) => self.bindings_in(class, this),
+            _ => Bindings::new(),
+        };
+        bindings.extend(match template {
             Some(template) => {
                 let explicit = match named.template_list {
                     Some(list) => self.template_arguments(list, source),
@@ -553,13 +577,12 @@ impl Host<'_> {
                     .iter()
                     .map(|argument| self.argument_type(argument, source))
                     .collect();
-                self.lowering
-                    .in_host(Vec::new(), &Bindings::new(), |lowering| {
-                        lowering.host_bindings(template, &explicit, &parameters, &types, callee)
-                    })
+                self.lowering.in_host(Vec::new(), &bindings, |lowering| {
+                    lowering.host_bindings(template, &explicit, &parameters, &types, callee)
+                })
             }
             None => Bindings::new(),
-        };
+        });
         if !callee.is_header() {
             self.entered.insert(function.start_byte());
         }

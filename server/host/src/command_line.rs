@@ -320,7 +320,7 @@ impl Host<'_> {
         };
         let text = self.whole_text_in(stream);
         let Some(text) = text else {
-            self.forget(place.slot);
+            self.forget_at(&place);
             return Value::Unknown;
         };
         let word = text.trim_start();

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::containers::whole;
 use super::data::{Data, DataRef, LARGEST};
 use super::kinds::Number;
 use super::numbers::listed;
@@ -92,7 +93,7 @@ impl Host<'_> {
     }
 
     /// What a variable's memory holds.
-    fn data_of(&self, slot: usize) -> Option<DataRef> {
+    pub(super) fn data_of(&self, slot: usize) -> Option<DataRef> {
         let known = self.slots.get(slot)?;
         match (&known.value, &known.ty) {
             (Value::Data(data), _) => Some(data.clone()),
@@ -239,12 +240,5 @@ impl Host<'_> {
                 Some(bytes)
             })
             .collect()
-    }
-}
-
-fn whole(slot: usize) -> Place {
-    Place {
-        slot,
-        path: Vec::new(),
     }
 }

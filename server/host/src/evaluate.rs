@@ -13,6 +13,7 @@ use super::command_line::NPOS;
 use super::events::MemoryKind;
 use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
+use super::objects::Instance;
 use super::state::Host;
 use super::value::moved;
 use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
@@ -238,7 +239,7 @@ impl Host<'_> {
             }
             Kind::InitializerList => self.list(node, source),
             Kind::CompoundLiteralExpression => {
-                let class = field(Field::Type).map_or(String::new(), |ty| plain(text(ty, source)));
+                let class = self.instance(field(Field::Type), source);
                 let Some(value) = field(Field::Value) else {
                     return Value::Unknown;
                 };
@@ -246,19 +247,16 @@ impl Host<'_> {
                     let value = self.list(value, source);
                     return self.completed(&class, value);
                 }
-                let values: Vec<Value> = parts(value)
-                    .into_iter()
-                    .map(|part| self.eval(part, source))
-                    .collect();
-                if let (Some(ty), [value]) = (field(Field::Type), values.as_slice())
-                    && matches!(value, Value::Int(..) | Value::Float(..))
-                    && class != "dim3"
+                let given = self.given(&class, value, source);
+                if let (Some(ty), [only]) = (field(Field::Type), given.as_slice())
+                    && matches!(only.value, Value::Int(..) | Value::Float(..))
+                    && class.name != "dim3"
+                    && !self.index.classes.contains_key(&class.name)
                 {
-                    let value = value.clone();
-                    return self.cast(value, ty, source);
+                    return self.cast(only.value.clone(), ty, source);
                 }
                 let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-                self.constructed(&class, values, true, place.slot, source)
+                self.constructed(&class, &given, true, place.slot, source)
             }
             Kind::SubscriptExpression | Kind::FieldExpression => {
                 if let Some(place) = self.place(node, source) {
@@ -457,7 +455,7 @@ impl Host<'_> {
                 // Reading from a stream changes what is on the right.
                 if a == Value::Unknown && stands_alone(node) {
                     if let Some(place) = self.place(right, source) {
-                        self.forget(place.slot);
+                        self.forget_at(&place);
                     }
                     return Value::Unknown;
                 }
@@ -522,9 +520,14 @@ impl Host<'_> {
             return Value::Unknown;
         };
         let operator = warplens_syntax::assigned(node);
-        let mut value = self.eval(right, source);
+        let right_place = self.container_named(right, source);
+        let mut value = match right_place {
+            Some(slot) => Value::Container(slot),
+            None => self.eval(right, source),
+        };
         let Some(place) = self.place(left, source) else {
             self.eval(left, source);
+            self.forget_returned(left, source);
             return Value::Unknown;
         };
         let before = self.read(&place);
@@ -543,14 +546,46 @@ impl Host<'_> {
                     _ => Value::Dims([Extent::Unknown; 3]),
                 };
             } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
-                let class = record.class.clone();
+                let class = Instance::of(record);
                 if let Value::Array(values) = &value {
                     value = self.by_position(&class, values.as_ref().clone());
                 }
             }
         }
-        self.write(&place, value);
+        self.assign(&place, value);
         self.read(&place)
+    }
+
+    /// Something is written through what a call gives by reference: a part of its object, or of an argument.
+    pub(super) fn forget_returned(&mut self, call: Node, source: Source) {
+        if call.kind() != Kind::CallExpression {
+            return;
+        }
+        let function = call.field(Field::Function);
+        let object = function.and_then(|function| match function.kind() {
+            Kind::FieldExpression => function.field(Field::Argument),
+            // The object's own operator.
+            Kind::Identifier => Some(function),
+            _ => None,
+        });
+        let arguments = call.field(Field::Arguments).map(parts);
+        for node in object.into_iter().chain(arguments.into_iter().flatten()) {
+            let named = matches!(
+                node.kind(),
+                Kind::Identifier | Kind::FieldExpression | Kind::SubscriptExpression
+            );
+            let place = if named {
+                self.place(node, source)
+            } else {
+                None
+            };
+            match place.map(|place| (self.read(&place), place)) {
+                // A number among the arguments is an index.
+                Some((Value::Int(..) | Value::Float(..) | Value::Text(_), _)) | None => {}
+                Some((Value::Address(to), _)) => self.forget_at(&to),
+                Some((_, place)) => self.forget_at(&place),
+            }
+        }
     }
 
     pub(super) fn cast(&mut self, value: Value, ty: Node, source: Source) -> Value {
@@ -631,23 +666,19 @@ impl Host<'_> {
     }
 
     fn allocation(&mut self, node: Node, source: Source) -> Value {
-        let class = node
-            .field(Field::Type)
-            .map_or(String::new(), |ty| plain(text(ty, source)));
+        let class = self.instance(node.field(Field::Type), source);
         let list = node.field(Field::Arguments);
-        let values: Vec<Value> = list
-            .into_iter()
-            .flat_map(parts)
-            .map(|part| self.eval(part, source))
-            .collect();
+        let given = list.map_or_else(Vec::new, |list| self.given(&class, list, source));
         let ty = self
             .lowering
-            .host_type_named(&class)
+            .host_type_named(&class.name)
             .unwrap_or(Type::Unknown(String::new()));
         if node.field(Field::Declarator).is_some() {
             // `new T[n]`.
             let value = match list.map(|list| list.kind()) {
-                Some(Kind::InitializerList) => Value::list(values),
+                Some(Kind::InitializerList) => {
+                    Value::list(given.into_iter().map(|one| one.value).collect())
+                }
                 _ => Value::Unknown,
             };
             let bytes = node
@@ -663,7 +694,7 @@ impl Host<'_> {
             return Value::Address(place);
         }
         let place = self.temporary(ty, Value::Unknown);
-        let value = self.constructed(&class, values, false, place.slot, source);
+        let value = self.constructed(&class, &given, false, place.slot, source);
         self.slots[place.slot].value = value;
         Value::Address(place)
     }
@@ -678,7 +709,7 @@ impl Host<'_> {
         self.depth += 1;
         let place = self.place_inner(node, source);
         self.depth -= 1;
-        place
+        place.map(|place| self.resolved(place))
     }
 
     fn place_inner(&mut self, node: Node, source: Source) -> Option<Place> {
@@ -822,7 +853,7 @@ impl Host<'_> {
         }
         let mut place = this;
         place.path.push(Step::Field(name.to_owned()));
-        Some(place)
+        Some(self.resolved(place))
     }
 
     // ---- types ---------------------------------------------------------------------------------

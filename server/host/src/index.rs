@@ -97,6 +97,8 @@ pub(super) struct Class<'p> {
     pub(super) body: Node<'p>,
     /// The list of the classes that it is derived from.
     pub(super) bases: Option<Node<'p>>,
+    /// The declaration of its template parameters.
+    pub(super) template: Option<Node<'p>>,
 }
 
 /// A variable at file scope, or a static member.
@@ -113,6 +115,8 @@ pub(super) struct Index<'p> {
     /// Functions by name.
     pub(super) by_name: FxHashMap<String, Vec<usize>>,
     pub(super) classes: FxHashMap<String, Class<'p>>,
+    /// Names of classes in functions.
+    local: FxHashSet<String>,
     pub(super) variables: FxHashMap<String, Vec<Variable<'p>>>,
     /// Names of kernels, declared or defined.
     pub(super) kernels: FxHashSet<String>,
@@ -182,14 +186,14 @@ impl<'p> Index<'p> {
                     self.walk(child, None, class, &around.deeper());
                 }
                 Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier => {
-                    self.class(child, around);
+                    self.class(child, template, around);
                 }
                 Kind::TypeDefinition | Kind::Declaration | Kind::FieldDeclaration => {
                     let ty = child.field(Field::Type);
                     if let Some(ty) = ty
                         && ty.field(Field::Body).is_some()
                     {
-                        self.class(ty, around);
+                        self.class(ty, template, around);
                     }
                     if child.kind() == Kind::TypeDefinition {
                         // The usual C spelling names it behind the braces.
@@ -201,6 +205,7 @@ impl<'p> Index<'p> {
                                 text: parsed,
                                 body,
                                 bases: None,
+                                template: None,
                             };
                             self.classes.insert(text(name).to_owned(), class);
                         }
@@ -230,7 +235,7 @@ impl<'p> Index<'p> {
         }
     }
 
-    fn class(&mut self, node: Node<'p>, around: &Around<'p, '_>) {
+    fn class(&mut self, node: Node<'p>, template: Option<Node<'p>>, around: &Around<'p, '_>) {
         let parsed = around.parsed;
         let Some(body) = node.field(Field::Body) else {
             return;
@@ -246,9 +251,53 @@ impl<'p> Index<'p> {
                 text: parsed,
                 body,
                 bases,
+                template,
             });
         }
         self.walk(body, None, Some(&name), &around.inside(node));
+    }
+
+    /// The classes in the body of a function.
+    fn local_classes(&mut self, body: Node<'p>, around: &Around<'p, '_>) {
+        let parsed = around.parsed;
+        let may_hold = |node: &Node| {
+            let text = &parsed.text[node.byte_range()];
+            ["struct", "class", "union"]
+                .iter()
+                .any(|word| text.contains(word))
+        };
+        let mut open: Vec<(Node<'p>, u32)> = vec![(body, 0)];
+        while let Some((node, depth)) = open.pop() {
+            if depth > DEEPEST || !may_hold(&node) {
+                continue;
+            }
+            if let Some(body) = node.field(Field::Body)
+                && is_class(node)
+            {
+                let name = class_name(node, &parsed.text);
+                let class = Class {
+                    text: parsed,
+                    body,
+                    bases: node
+                        .named_children()
+                        .find(|child| child.kind() == Kind::BaseClassClause),
+                    template: None,
+                };
+                // Which of two functions' classes of one name is meant is not told apart.
+                if self.local.insert(name.clone()) {
+                    self.classes.entry(name.clone()).or_insert(class);
+                } else {
+                    self.classes.remove(&name);
+                }
+                for member in body.named_children() {
+                    if member.kind() == Kind::FunctionDefinition {
+                        self.function(member, None, Some(&name), &around.inside(node));
+                    }
+                }
+                continue;
+            }
+            open.extend(node.named_children().map(|child| (child, depth + 1)));
+        }
     }
 
     fn function(
@@ -265,6 +314,11 @@ impl<'p> Index<'p> {
         let Some(name) = declarator.field(Field::Declarator) else {
             return;
         };
+        if let Some(body) = node.field(Field::Body)
+            && !around.is_kernel(node.end_byte())
+        {
+            self.local_classes(body, around);
+        }
         let full = without_templates(&parsed.text[name.byte_range()]);
         let mut parts = full.rsplit("::");
         let last = parts.next().unwrap_or_default().trim().to_owned();
@@ -335,7 +389,7 @@ impl<'p> Index<'p> {
 }
 
 /// `f()`, `*f()`, `&f()`; a pointer to a function, `(*f)()`, is a variable.
-fn declares_function(declarator: Node) -> bool {
+pub(super) fn declares_function(declarator: Node) -> bool {
     let mut at = declarator;
     while matches!(
         at.kind(),
@@ -375,6 +429,24 @@ pub(super) fn declared_name(node: Node<'_>) -> Node<'_> {
 }
 
 /// The last part of a name without template arguments.
+/// Whether a node is a class as it is declared or defined.
+fn is_class(node: Node) -> bool {
+    matches!(
+        node.kind(),
+        Kind::StructSpecifier | Kind::ClassSpecifier | Kind::UnionSpecifier
+    )
+}
+
+/// The plain name of the class that a type names; one of a class without a name is made of its place.
+pub(super) fn class_name(ty: Node, text: &str) -> String {
+    let name = ty.field(Field::Name).filter(|_| is_class(ty));
+    match (name, ty.field(Field::Body)) {
+        (Some(name), _) => plain(&text[name.byte_range()]),
+        (None, Some(body)) if is_class(ty) => format!("@{}", body.start_byte()),
+        _ => plain(&text[ty.byte_range()]),
+    }
+}
+
 pub(super) fn plain(name: &str) -> String {
     let name = without_templates(name);
     name.rsplit("::")

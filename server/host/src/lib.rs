@@ -10,12 +10,14 @@
 //! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
 //! bounded: what goes beyond is unknown, never guessed.
 
+mod algorithms;
 mod apis;
 mod arguments;
 mod builds;
 mod calls;
 mod changes;
 mod command_line;
+mod containers;
 mod contents;
 mod data;
 mod drawing;

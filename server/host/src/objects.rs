@@ -6,19 +6,178 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::arguments::{Argument, Named};
 use super::changes::is_changed;
-use super::index::{declared_name, plain};
+use super::containers::whole;
+use super::index::{class_name, declared_name, declares_function, plain};
 use super::nodes::{full_name, parameter_list, parts, text};
 use super::parameters::takes;
 use super::state::{DEEPEST, Host};
 use super::value::{Extent, Place, Record, Step, Value};
 use super::value::{joined, spelled};
 use warplens_hir::Source;
-use warplens_ir::Type;
+use warplens_ir::{Bindings, Bound, Type};
 
 /// Classes that one is derived from.
 const MOST_BASES: usize = 16;
 
+/// A class as a type names it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Instance {
+    /// Its plain name.
+    pub(super) name: String,
+    /// As of a [`Record`].
+    bindings: Rc<Vec<(String, Bindings)>>,
+}
+
+impl Instance {
+    /// The class of a structure.
+    pub(super) fn of(record: &Record) -> Instance {
+        Instance {
+            name: record.class.clone(),
+            bindings: Rc::clone(&record.bindings),
+        }
+    }
+
+    /// A class of which no template parameter is known.
+    fn any(name: &str) -> Instance {
+        Instance {
+            name: name.to_owned(),
+            bindings: Rc::default(),
+        }
+    }
+
+    /// A structure of it.
+    fn record(&self, fields: Vec<(String, Value)>) -> Record {
+        Record {
+            class: self.name.clone(),
+            fields,
+            bindings: Rc::clone(&self.bindings),
+        }
+    }
+}
+
 impl<'p> Host<'p> {
+    /// The class that a type names.
+    pub(super) fn instance(&mut self, ty: Option<Node>, source: Source) -> Instance {
+        let Some(ty) = ty else {
+            return Instance::default();
+        };
+        let name = class_name(ty, &source.parsed.text);
+        self.instantiated(&name, arguments_of_type(ty), source)
+    }
+
+    /// The class of that plain name; `list`: the arguments of its template.
+    pub(super) fn instantiated(
+        &mut self,
+        name: &str,
+        list: Option<Node>,
+        source: Source,
+    ) -> Instance {
+        // In itself its name alone is the instance that is walked.
+        let itself = self.frames.last().and_then(|frame| {
+            let own = frame.class.as_deref() == Some(name);
+            frame.this.clone().filter(|_| own && list.is_none())
+        });
+        if let Some(this) = itself
+            && let Value::Record(record) = self.read(&this)
+        {
+            return Instance {
+                name: name.to_owned(),
+                bindings: Rc::clone(&record.bindings),
+            };
+        }
+        let mut bindings = Vec::new();
+        let explicit = match list {
+            Some(list) if self.index.classes.contains_key(name) => {
+                self.template_arguments(list, source)
+            }
+            _ => Vec::new(),
+        };
+        self.bind_class(name, &explicit, &mut bindings);
+        Instance {
+            name: name.to_owned(),
+            bindings: Rc::new(bindings),
+        }
+    }
+
+    /// Binds the template parameters of a class and of those that it is derived from.
+    fn bind_class(
+        &mut self,
+        name: &str,
+        explicit: &[Option<Bound>],
+        all: &mut Vec<(String, Bindings)>,
+    ) {
+        let Some(class) = self.index.classes.get(name).copied() else {
+            return;
+        };
+        let source = self.source_of(class.text);
+        let mut own = Bindings::new();
+        if let Some(template) = class.template {
+            own = self
+                .lowering
+                .in_host(Vec::new(), &Bindings::new(), |lowering| {
+                    lowering.host_bindings(template, explicit, &[], &[], source)
+                });
+            all.push((name.to_owned(), own.clone()));
+        }
+        for base in class.bases.map(parts).unwrap_or_default() {
+            let name = plain(text(base, source));
+            if all.len() >= MOST_BASES || all.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let explicit = match arguments_of_type(base) {
+                Some(list) if self.index.classes.contains_key(&name) => {
+                    self.under(own.clone(), source, |host| {
+                        host.template_arguments(list, source)
+                    })
+                }
+                _ => Vec::new(),
+            };
+            self.bind_class(&name, &explicit, all);
+        }
+    }
+
+    /// What the template parameters represent in a member function of that class, called for that object.
+    pub(super) fn bindings_in(&self, class: &str, this: &Place) -> Bindings {
+        match self.read(this) {
+            Value::Record(record) => record.bindings_in(class),
+            _ => Bindings::new(),
+        }
+    }
+
+    /// Does something where template parameters represent these.
+    pub(super) fn under<T>(
+        &mut self,
+        bindings: Bindings,
+        source: Source,
+        act: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        if bindings.is_empty() {
+            return act(self);
+        }
+        let mut frame = self.frame(String::new(), None, 0, source);
+        frame.bindings = bindings;
+        self.frames.push(frame);
+        let result = act(self);
+        self.frames.pop();
+        result
+    }
+
+    /// What an object of a class is made of: where its constructors are read they may take it by reference.
+    pub(super) fn given<'t>(
+        &mut self,
+        class: &Instance,
+        list: Node<'t>,
+        source: Source,
+    ) -> Vec<Argument<'t>> {
+        if self.index.classes.contains_key(&class.name) {
+            return self.arguments(list, source);
+        }
+        let values = parts(list)
+            .into_iter()
+            .map(|value| self.eval(value, source));
+        values.map(Argument::of).collect()
+    }
+
     pub(super) fn member_call(
         &mut self,
         node: Node,
@@ -43,10 +202,10 @@ impl<'p> Host<'p> {
         } else {
             match self.place(object, source) {
                 Some(place) => Some(place),
-                None => {
-                    let value = self.eval(object, source);
-                    Some(self.temporary(Type::Unknown(String::new()), value))
-                }
+                None => Some(match self.eval(object, source) {
+                    Value::Container(slot) => whole(slot),
+                    value => self.temporary(Type::Unknown(String::new()), value),
+                }),
             }
         };
         let value = place
@@ -134,7 +293,7 @@ impl<'p> Host<'p> {
             && !constant_method
             && value != Value::Unknown
         {
-            self.forget(place.slot);
+            self.forget_at(&place);
         }
         self.forget_arguments(&named.name, arguments, source);
         if constant_method {
@@ -174,7 +333,8 @@ impl<'p> Host<'p> {
                 (function.node, function.template, own)
             })
             .collect();
-        let at = self.best(&candidates, arguments, source)?;
+        let bindings = self.bindings_in(class, this);
+        let at = self.best(&candidates, arguments, bindings, source)?;
         let (definition, template, own) = candidates[at];
         Some(self.invoke(
             definition,
@@ -242,15 +402,19 @@ impl<'p> Host<'p> {
                 continue;
             };
             let name = text(*name, source).to_owned();
-            let values: Vec<Value> = parts(*values)
-                .into_iter()
-                .map(|value| self.eval(value, source))
-                .collect();
             // A class that this one is derived from, or the class itself for another of its constructors.
             let class = plain(&name);
             if self.running.is_some() && self.index.classes.contains_key(&class) {
+                let class = match self.read(&this) {
+                    Value::Record(own) => Instance {
+                        name: class,
+                        ..Instance::of(&own)
+                    },
+                    _ => Instance::any(&class),
+                };
+                let given = self.given(&class, *values, source);
                 let base = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-                let made = self.constructed(&class, values, false, base.slot, source);
+                let made = self.constructed(&class, &given, false, base.slot, source);
                 if let (Value::Record(made), Value::Record(own)) = (made, self.read(&this)) {
                     let mut own = (*own).clone();
                     for (name, value) in &made.fields {
@@ -266,15 +430,30 @@ impl<'p> Host<'p> {
             let mut place = this.clone();
             place.path.push(Step::Field(name));
             let before = self.read(&place);
+            if let Value::Container(slot) = before {
+                let given = self.arguments(*values, source);
+                if values.kind() == Kind::InitializerList {
+                    let elements = given.into_iter().map(|one| one.value).collect();
+                    self.assign(&whole(slot), Value::list(elements));
+                } else {
+                    self.fill_container(slot, &given);
+                }
+                continue;
+            }
             if let (Some(_), Value::Record(field)) = (&self.running, &before)
                 && self.index.classes.contains_key(&field.class)
             {
-                let class = field.class.clone();
+                let class = Instance::of(field);
+                let given = self.given(&class, *values, source);
                 let made = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-                let value = self.constructed(&class, values, false, made.slot, source);
+                let value = self.constructed(&class, &given, false, made.slot, source);
                 self.write(&place, value);
                 continue;
             }
+            let values: Vec<Value> = parts(*values)
+                .into_iter()
+                .map(|value| self.eval(value, source))
+                .collect();
             let value = match (before, values.as_slice()) {
                 (Value::Dims(_), values) => Value::Dims(Value::list(values.to_vec()).extents()),
                 (_, [value]) => value.clone(),
@@ -287,13 +466,14 @@ impl<'p> Host<'p> {
     /// A new object of a class: fields with their initial values, then what its constructor makes of them.
     pub(super) fn constructed(
         &mut self,
-        class: &str,
-        values: Vec<Value>,
+        class: &Instance,
+        given: &[Argument],
         braces: bool,
         slot: usize,
         source: Source,
     ) -> Value {
-        match class {
+        let values: Vec<Value> = given.iter().map(|one| one.value.clone()).collect();
+        match class.name.as_str() {
             "dim3" | "NDRange" => {
                 if let [only @ (Value::Dims(_) | Value::Record(_))] = values.as_slice() {
                     return Value::Dims(only.extents());
@@ -320,10 +500,10 @@ impl<'p> Host<'p> {
             }
             _ => {}
         }
-        if let Some(value) = self.generator_object(class, &values, slot) {
+        if let Some(value) = self.generator_object(&class.name, &values, slot) {
             return value;
         }
-        if !self.index.classes.contains_key(class) {
+        if !self.index.classes.contains_key(&class.name) {
             return match values.as_slice() {
                 [] => Value::Unknown,
                 // Of a structure that was not read, or of a number.
@@ -333,7 +513,7 @@ impl<'p> Host<'p> {
             };
         }
         if let [copy @ Value::Record(record)] = values.as_slice()
-            && record.class == class
+            && record.class == class.name
         {
             return copy.clone();
         }
@@ -345,11 +525,11 @@ impl<'p> Host<'p> {
         let constructors: Vec<(Node, Option<Node>, Source)> = self
             .index
             .by_name
-            .get(class)
+            .get(&class.name)
             .into_iter()
             .flatten()
             .map(|&at| &self.index.functions[at])
-            .filter(|function| function.class.as_deref() == Some(class))
+            .filter(|function| function.class.as_ref() == Some(&class.name))
             .map(|function| {
                 let own = self.source_in(function);
                 (function.node, function.template, own)
@@ -365,25 +545,18 @@ impl<'p> Host<'p> {
                 Value::Unknown
             };
         }
-        let arguments: Vec<Argument> = values
-            .into_iter()
-            .map(|value| Argument {
-                value,
-                place: None,
-                node: None,
-            })
-            .collect();
         self.slots[slot].value = fields;
-        let Some(at) = self.best(&constructors, &arguments, source) else {
+        let bindings = self.bindings_in(&class.name, &place);
+        let Some(at) = self.best(&constructors, given, bindings, source) else {
             // A member that the list of its class's constructor gives its values.
-            return if arguments.is_empty() && self.running.is_some() {
+            return if given.is_empty() && self.running.is_some() {
                 self.read(&place)
             } else {
                 Value::Unknown
             };
         };
         let named = Named {
-            name: class.to_owned(),
+            name: class.name.clone(),
             template_list: None,
             scope: None,
         };
@@ -392,10 +565,10 @@ impl<'p> Host<'p> {
             definition,
             template,
             own,
-            Some(class.to_owned()),
+            Some(class.name.clone()),
             Some(place.clone()),
             &named,
-            &arguments,
+            given,
             definition,
             own,
         );
@@ -405,7 +578,7 @@ impl<'p> Host<'p> {
     /// An object whose origin is not known: what every constructor leaves alike and no other
     /// function changes.
     pub(super) fn any_object(&mut self, class: &str, slot: usize) -> Value {
-        let fields = self.initial_fields(class);
+        let fields = self.initial_fields(&Instance::any(class));
         let constructors: Vec<(Node<'p>, Source<'p>)> = self
             .index
             .by_name
@@ -473,21 +646,25 @@ impl<'p> Host<'p> {
     }
 
     /// The fields of a class with their default initialisers.
-    fn initial_fields(&mut self, class: &str) -> Value {
-        if matches!(class, "cudaLaunchAttribute" | "hipLaunchAttribute") {
-            return launch_attribute(class);
+    fn initial_fields(&mut self, class: &Instance) -> Value {
+        if matches!(
+            class.name.as_str(),
+            "cudaLaunchAttribute" | "hipLaunchAttribute"
+        ) {
+            return launch_attribute(&class.name);
         }
-        let Some(known) = self.index.classes.get(class).copied() else {
+        let Some(known) = self.index.classes.get(&class.name).copied() else {
             return Value::Unknown;
         };
         let (body, source) = (known.body, self.source_of(known.text));
-        let mut record = Record {
-            class: class.to_owned(),
-            fields: Vec::new(),
-        };
-        for base in self.with_bases(class).into_iter().skip(1) {
+        let mut record = class.record(Vec::new());
+        let bindings = record.bindings_in(&class.name);
+        for base in self.with_bases(&class.name).into_iter().skip(1) {
             let own = if self.running.is_some() && self.depth < DEEPEST / 2 {
-                self.initial_fields(&base)
+                self.initial_fields(&Instance {
+                    name: base,
+                    bindings: Rc::clone(&class.bindings),
+                })
             } else {
                 Value::Unknown
             };
@@ -502,7 +679,7 @@ impl<'p> Host<'p> {
             }
             let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
             for declarator in declarators {
-                if declarator.kind() == Kind::FunctionDeclarator {
+                if declares_function(declarator) {
                     continue;
                 }
                 let name = text(declared_name(declarator), source).to_owned();
@@ -510,9 +687,17 @@ impl<'p> Host<'p> {
                     Value::Unknown
                 } else {
                     self.depth += 8;
-                    let slot = self.declare(member, declarator, source);
+                    let slot = self.under(bindings.clone(), source, |host| {
+                        host.declare(member, declarator, source)
+                    });
                     self.depth -= 8;
-                    slot.map_or(Value::Unknown, |slot| self.slots[slot].value.clone())
+                    match slot {
+                        Some(slot) if self.running.is_some() && self.is_container(&whole(slot)) => {
+                            Value::Container(slot)
+                        }
+                        Some(slot) => self.slots[slot].value.clone(),
+                        None => Value::Unknown,
+                    }
                 };
                 record.fields.push((name, value));
             }
@@ -521,31 +706,29 @@ impl<'p> Host<'p> {
     }
 
     /// A list in braces as a structure: fields by position, the rest 0.
-    pub(super) fn by_position(&mut self, class: &str, values: Vec<Value>) -> Value {
-        let mut record = match class {
+    pub(super) fn by_position(&mut self, class: &Instance, values: Vec<Value>) -> Value {
+        let mut record = match class.name.as_str() {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
                 let extents = Value::Dims([Extent::ONE; 3]);
                 let zero = Value::Int(0, 64, false);
-                Record {
-                    class: class.to_owned(),
-                    fields: [
-                        ("gridDim", extents.clone()),
-                        ("blockDim", extents),
-                        (
-                            "dynamicSmemBytes",
-                            if values.is_empty() {
-                                Value::Unknown
-                            } else {
-                                zero
-                            },
-                        ),
-                        ("stream", Value::Unknown),
-                        ("attrs", Value::Unknown),
-                        ("numAttrs", Value::Unknown),
-                    ]
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .to_vec(),
-                }
+                let shared = if values.is_empty() {
+                    Value::Unknown
+                } else {
+                    zero
+                };
+                let fields = [
+                    ("gridDim", extents.clone()),
+                    ("blockDim", extents),
+                    ("dynamicSmemBytes", shared),
+                    ("stream", Value::Unknown),
+                    ("attrs", Value::Unknown),
+                    ("numAttrs", Value::Unknown),
+                ];
+                class.record(
+                    fields
+                        .map(|(name, value)| (name.to_owned(), value))
+                        .to_vec(),
+                )
             }
             _ => match self.initial_fields(class) {
                 Value::Record(record) => (*record).clone(),
@@ -558,37 +741,72 @@ impl<'p> Host<'p> {
             match field {
                 Value::Dims(_) if zero => {}
                 Value::Dims(_) => *field = Value::Dims(value.extents()),
+                Value::Container(slot) => self.assign(&whole(*slot), value),
+                Value::Record(inner) => {
+                    let class = Instance::of(inner);
+                    *field = match value {
+                        Value::Array(values) => self.by_position(&class, (*values).clone()),
+                        value => value,
+                    };
+                }
                 _ => *field = value,
             }
         }
         Value::Record(Rc::new(record))
     }
 
+    /// A list of lists in braces as an array of structures.
+    pub(super) fn elements_by_position(&mut self, class: &Instance, value: Value) -> Value {
+        let Value::Array(elements) = value else {
+            return value;
+        };
+        let elements = elements.iter().cloned();
+        let elements = elements.map(|element| match element {
+            Value::Array(values) => self.by_position(class, (*values).clone()),
+            element => element,
+        });
+        Value::list(elements.collect())
+    }
+
     /// `{.gridDim = …}` as a structure: what the list leaves out has its initial value.
-    pub(super) fn completed(&mut self, class: &str, value: Value) -> Value {
+    pub(super) fn completed(&mut self, class: &Instance, value: Value) -> Value {
         let Value::Record(named) = &value else {
             return value;
         };
         // What a list leaves out of a structure of C is 0.
-        let rest = match class {
+        let rest = match class.name.as_str() {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => vec![Value::int(0)],
             _ => Vec::new(),
         };
-        let whole = self.by_position(class, rest);
-        let Value::Record(whole) = whole else {
+        let all = self.by_position(class, rest);
+        let Value::Record(all) = all else {
             return value;
         };
-        let mut whole = (*whole).clone();
+        let mut all = (*all).clone();
         for (name, value) in &named.fields {
-            match whole.fields.iter_mut().find(|(of, _)| of == name) {
+            match all.fields.iter_mut().find(|(of, _)| of == name) {
                 Some((_, field @ Value::Dims(_))) => *field = Value::Dims(value.extents()),
+                Some((_, Value::Container(slot))) => self.assign(&whole(*slot), value.clone()),
                 Some((_, field)) => *field = value.clone(),
-                None => whole.fields.push((name.clone(), value.clone())),
+                None => all.fields.push((name.clone(), value.clone())),
             }
         }
-        Value::Record(Rc::new(whole))
+        Value::Record(Rc::new(all))
     }
 }
+
+/// The list of arguments in a type that is an instance of a template.
+pub(super) fn arguments_of_type(ty: Node<'_>) -> Option<Node<'_>> {
+    let mut node = ty;
+    for _ in 0..4 {
+        if node.kind() == Kind::TemplateType {
+            return node.field(Field::Arguments);
+        }
+        node = node.field(Field::Name)?;
+    }
+    None
+}
+
 /// An attribute of a launch before it is set: of its values the blocks of a cluster are followed.
 fn launch_attribute(class: &str) -> Value {
     let cluster = ("clusterDim".to_owned(), Value::Dims([Extent::ONE; 3]));

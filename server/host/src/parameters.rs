@@ -5,12 +5,13 @@ use std::rc::Rc;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::arguments::Argument;
+use super::containers::whole;
 use super::index::{declared_name, plain};
 use super::nodes::{parameter_list, parts, text};
 use super::state::Host;
 use super::value::{Meaning, Place, Value};
 use warplens_hir::Source;
-use warplens_ir::Type;
+use warplens_ir::{Bindings, Type};
 
 impl Host<'_> {
     /// Which of several functions a call means; `None` where that is not clear.
@@ -18,6 +19,7 @@ impl Host<'_> {
         &mut self,
         candidates: &[(Node, Option<Node>, Source)],
         arguments: &[Argument],
+        bindings: Bindings,
         source: Source,
     ) -> Option<usize> {
         let mut fitting: Vec<usize> = (0..candidates.len())
@@ -36,9 +38,9 @@ impl Host<'_> {
                 for (parameter, ty) in parameters.into_iter().zip(&types) {
                     let Some(ty) = ty else { continue };
                     let declared = match parameter.field(Field::Declarator) {
-                        Some(declarator) => {
-                            self.declared_type(parameter.field(Field::Type), declarator, callee)
-                        }
+                        Some(declarator) => self.under(bindings.clone(), callee, |host| {
+                            host.declared_type(parameter.field(Field::Type), declarator, callee)
+                        }),
                         None => Type::Unknown(String::new()),
                     };
                     score += match (&declared, ty) {
@@ -143,11 +145,22 @@ impl Host<'_> {
                         .map(|ty| plain(text(ty, callee))),
                 ) && self.index.classes.contains_key(&class)
                 {
+                    let class = self.instance(parameter.field(Field::Type), callee);
                     value = self.by_position(&class, values.as_ref().clone());
                 }
             }
+            let given = argument.place.as_ref();
+            let container = given.filter(|place| !pointer && self.is_container(place));
+            let container = container.map(|place| place.slot);
+            let value = self.copied_containers(value);
             let slot = self.slot(ty, value, false);
             self.slots[slot].decays = false;
+            if let Some(container) = container
+                && self.running.is_some()
+                && self.is_container(&whole(slot))
+            {
+                self.assign(&whole(slot), Value::Container(container));
+            }
             self.bind(&name, Meaning::Slot(slot));
             if reference
                 && let Some(place) = &argument.place

@@ -3,12 +3,14 @@
 //! In: the file with `main`, what it is linked with, its arguments, the GPU's figures. Out: the launches that it makes, in order, each
 //! with how often. What holds: nothing is executed; what the arguments do not decide is unknown; work is bounded.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::LaunchSite;
+use super::containers::whole;
 use super::contents;
 use super::events::{self, HostEvent, Side};
 use super::index::{self, Index};
@@ -16,7 +18,8 @@ use super::nodes::{condition_of, parameter_list, parts};
 use super::numbers::{self, Loop};
 use super::random::{Generator, Sequences};
 use super::state::{Device, Host, Options, Running};
-use super::value::{Meaning, Place, Value};
+use super::value::{Meaning, Place, Step, Value};
+use super::walk::Element;
 use warplens_hir::{Item, Source, Unit};
 use warplens_ir::Type;
 
@@ -488,28 +491,30 @@ impl Host<'_> {
         }
     }
 
-    /// A loop over the elements of an array that is known.
+    /// A loop over the elements of an array that is known. `written`: the array, where the loop may change its elements.
     pub(super) fn run_over(
         &mut self,
         values: &[Value],
-        element: Option<usize>,
-        body: Node,
+        element: Option<&Element>,
+        written: Option<&Place>,
         node: Node,
         source: Source,
     ) -> bool {
         let began = self.mark();
+        let body = node.field(Field::Body);
         self.breakables.push(self.breakable(true));
         self.enter(Some(node), Side::Loop, false, source);
         let mut turns = 0;
-        let goes_on = values.iter().all(|value| {
-            if let Some(slot) = element {
-                let place = Place {
-                    slot,
-                    path: Vec::new(),
-                };
-                self.write(&place, value.clone());
+        let goes_on = values.iter().enumerate().all(|(at, value)| {
+            self.set_element(element, value);
+            let mark = self.touched_mark();
+            let goes_on = self.turn(body, source);
+            if let (Some(array), true) = (written, self.has_written(element, mark)) {
+                let mut place = array.clone();
+                place.path.push(Step::Index(Some(at)));
+                let value = self.element_now(element, value);
+                self.write(&place, value);
             }
-            let goes_on = self.turn(Some(body), source);
             turns += 1;
             self.iterated(turns);
             if self.exits() > 0 {
@@ -519,6 +524,89 @@ impl Host<'_> {
         });
         self.leave();
         self.left(began, goes_on)
+    }
+
+    /// The same for an array of which only the number of elements is known.
+    pub(super) fn run_over_unknown(
+        &mut self,
+        length: u64,
+        element: Option<&Element>,
+        written: Option<&Place>,
+        body: Node,
+        node: Node,
+        source: Source,
+    ) -> bool {
+        if length == 0 {
+            return true;
+        }
+        let before = Before {
+            touched: self.touched_mark(),
+            mark: self.mark(),
+            slots: self.slots.len(),
+            work: self.work_left(),
+        };
+        self.breakables.push(self.breakable(true));
+        self.enter(Some(node), Side::Loop, false, source);
+        let turn = Turn {
+            mark: self.mark(),
+            sites: self.sites.len(),
+            ..Turn::default()
+        };
+        self.rest_of_turns(&before, &turn, Some(length), 0, |host| {
+            host.set_element(element, &Value::Unknown);
+            let mark = host.touched_mark();
+            host.statement(body, source);
+            host.continues_meet();
+            if let (Some(array), true) = (written, host.has_written(element, mark)) {
+                host.write(array, Value::Unknown);
+            }
+        });
+        self.leave();
+        self.left(before.mark, true)
+    }
+
+    fn set_element(&mut self, element: Option<&Element>, value: &Value) {
+        match element {
+            Some(Element::Whole(slot)) => self.write(&whole(*slot), value.clone()),
+            Some(Element::Parts(slots)) => {
+                for (at, slot) in slots.iter().enumerate() {
+                    let part = match value {
+                        Value::Record(record) => {
+                            record.fields.get(at).map(|(_, value)| value.clone())
+                        }
+                        Value::Array(values) => values.get(at).cloned(),
+                        _ => None,
+                    };
+                    self.write(&whole(*slot), part.unwrap_or(Value::Unknown));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Whether the variable of such a loop was written since then.
+    fn has_written(&self, element: Option<&Element>, since: usize) -> bool {
+        let mut touched = self.touched_since(since);
+        match element {
+            Some(Element::Whole(slot)) => touched.any(|one| one == *slot),
+            Some(Element::Parts(slots)) => touched.any(|one| slots.contains(&one)),
+            None => false,
+        }
+    }
+
+    /// What the element is now that was `before`.
+    fn element_now(&self, element: Option<&Element>, before: &Value) -> Value {
+        match (element, before) {
+            (Some(Element::Whole(slot)), _) => self.slots[*slot].value.clone(),
+            (Some(Element::Parts(slots)), Value::Record(record)) => {
+                let mut record = (**record).clone();
+                for ((_, field), slot) in record.fields.iter_mut().zip(slots) {
+                    *field = self.slots[*slot].value.clone();
+                }
+                Value::Record(Rc::new(record))
+            }
+            _ => Value::Unknown,
+        }
     }
 
     /// The containers that were written since then, with their numbers of elements.
@@ -556,7 +644,7 @@ impl Host<'_> {
             })();
             if after > before && size > 0 {
                 self.forget(*slot);
-                self.slots[*slot].bytes = length;
+                self.set_bytes(*slot, length);
             }
         }
     }

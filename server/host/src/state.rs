@@ -14,7 +14,7 @@ use super::index::Index;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
-use super::value::{Meaning, Place, Scope, Value};
+use super::value::{Meaning, Place, Scope, Step, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
 use warplens_hir::HostName;
@@ -167,7 +167,15 @@ impl Breakable {
 }
 
 /// Variables with what they hold, where that differs from the state they are compared with.
-pub(super) type Changes = FxHashMap<usize, Value>;
+pub(super) type Changes = FxHashMap<usize, Held>;
+
+/// What a variable held at some time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Held {
+    value: Value,
+    /// As of a [`Slot`].
+    bytes: Option<u64>,
+}
 
 pub(super) struct Host<'p> {
     pub(super) parsed: &'p Arc<Expanded>,
@@ -177,7 +185,7 @@ pub(super) struct Host<'p> {
     pub(super) slots: Vec<Slot>,
     /// Numbers that are not known, met so far.
     numbers: u32,
-    journal: Vec<(usize, Value)>,
+    journal: Vec<(usize, Held)>,
     /// Every variable written, in order, taken back or not.
     touched: Vec<usize>,
     pub(super) frames: Vec<Frame>,
@@ -443,9 +451,33 @@ impl<'p> Host<'p> {
         } else {
             slot.value.with(&place.path, value)
         };
-        let old = std::mem::replace(&mut slot.value, value);
-        self.journal.push((place.slot, old));
+        let value = std::mem::replace(&mut slot.value, value);
+        let bytes = slot.bytes;
+        self.journal.push((place.slot, Held { value, bytes }));
         self.touched.push(place.slot);
+    }
+
+    /// The memory of a variable has that many bytes now; `None`: not known.
+    pub(super) fn set_bytes(&mut self, slot: usize, bytes: Option<u64>) {
+        if self.slots[slot].bytes != bytes {
+            let old = self.held(slot);
+            self.journal.push((slot, old));
+            self.touched.push(slot);
+            self.slots[slot].bytes = bytes;
+        }
+    }
+
+    fn held(&self, slot: usize) -> Held {
+        let known = &self.slots[slot];
+        Held {
+            value: known.value.clone(),
+            bytes: known.bytes,
+        }
+    }
+
+    fn holds(&self, slot: usize, held: &Held) -> bool {
+        let known = &self.slots[slot];
+        known.bytes == held.bytes && known.value == held.value
     }
 
     pub(super) fn forget(&mut self, slot: usize) {
@@ -457,6 +489,29 @@ impl<'p> Host<'p> {
                 slot,
                 path: Vec::new(),
             };
+            self.forget_containers(&place);
+            self.write(&place, Value::Unknown);
+        }
+    }
+
+    /// The same for what is given away by address or by reference: from there one gets to the other elements of an
+    /// array, not to the fields beside it.
+    pub(super) fn forget_at(&mut self, place: &Place) {
+        let field = |step: &Step| matches!(step, Step::Field(_));
+        let Some(last) = place.path.iter().rposition(field) else {
+            self.forget(place.slot);
+            return;
+        };
+        if self
+            .slots
+            .get(place.slot)
+            .is_some_and(|slot| !slot.constant)
+        {
+            let place = Place {
+                slot: place.slot,
+                path: place.path[..=last].to_vec(),
+            };
+            self.forget_containers(&place);
             self.write(&place, Value::Unknown);
         }
     }
@@ -495,7 +550,7 @@ impl<'p> Host<'p> {
     pub(super) fn varying(&self, mark: usize) -> FxHashSet<usize> {
         let before = self.values_at(mark).into_iter();
         before
-            .filter(|(slot, old)| **old != self.slots[*slot].value)
+            .filter(|(slot, old)| !self.holds(*slot, old))
             .map(|(slot, _)| slot)
             .collect()
     }
@@ -504,36 +559,31 @@ impl<'p> Host<'p> {
     pub(super) fn varies(&self, mark: usize, left_aside: impl Fn(usize) -> bool) -> bool {
         // The first entry of a variable has what it held at the mark; an array is long to compare.
         let mut seen: FxHashSet<usize> = FxHashSet::default();
-        self.journal[mark..].iter().any(|(slot, old)| {
-            !left_aside(*slot) && seen.insert(*slot) && *old != self.slots[*slot].value
-        })
+        self.journal[mark..]
+            .iter()
+            .any(|(slot, old)| !left_aside(*slot) && seen.insert(*slot) && !self.holds(*slot, old))
     }
 
     /// What is written since then may have changed again: the varying variables are unknown, of a structure the fields that changed.
     pub(super) fn loosen(&mut self, touched: usize, mark: usize, varying: &FxHashSet<usize>) {
         let written: FxHashSet<usize> = self.touched[touched..].iter().copied().collect();
-        let mut loosened: Vec<(usize, Value)> = Vec::new();
+        let mut loosened: Vec<(usize, Value, bool)> = Vec::new();
         {
             let before = self.values_at(mark);
             for slot in written {
-                let now = &self.slots[slot].value;
-                let steady = !varying.contains(&slot);
-                let fields = match before.get(&slot) {
-                    Some(old) => old.loosened(now),
-                    None => continue,
-                };
-                let value = match (steady, fields) {
-                    (true, _) => continue,
-                    (false, fields) => fields,
-                };
-                loosened.push((slot, value));
+                let now = &self.slots[slot];
+                if let Some(old) = before.get(&slot)
+                    && varying.contains(&slot)
+                {
+                    let grew = old.bytes != now.bytes;
+                    loosened.push((slot, old.value.loosened(&now.value), grew));
+                }
             }
         }
         self.work = self.work.saturating_add(loosened.len() as u32);
-        for (slot, value) in loosened {
-            // A container may have grown.
-            if matches!(self.slots[slot].ty, Type::Array(_, None)) {
-                self.slots[slot].bytes = None;
+        for (slot, value, grew) in loosened {
+            if grew {
+                self.set_bytes(slot, None);
             }
             if self.slots[slot].constant || self.slots[slot].value == value {
                 continue;
@@ -547,8 +597,8 @@ impl<'p> Host<'p> {
     }
 
     /// What the variables held then that were written since.
-    fn values_at(&self, mark: usize) -> FxHashMap<usize, &Value> {
-        let mut before: FxHashMap<usize, &Value> = FxHashMap::default();
+    fn values_at(&self, mark: usize) -> FxHashMap<usize, &Held> {
+        let mut before: FxHashMap<usize, &Held> = FxHashMap::default();
         for (slot, old) in self.journal[mark..].iter().rev() {
             before.insert(*slot, old);
         }
@@ -562,7 +612,7 @@ impl<'p> Host<'p> {
             .saturating_add((self.journal.len() - mark) as u32 / 8);
         self.journal[mark..]
             .iter()
-            .map(|&(slot, _)| (slot, self.slots[slot].value.clone()))
+            .map(|&(slot, _)| (slot, self.held(slot)))
             .collect()
     }
 
@@ -571,7 +621,8 @@ impl<'p> Host<'p> {
             let Some((slot, old)) = self.journal.pop() else {
                 return;
             };
-            self.slots[slot].value = old;
+            self.slots[slot].value = old.value;
+            self.slots[slot].bytes = old.bytes;
         }
     }
 
@@ -582,19 +633,25 @@ impl<'p> Host<'p> {
             .flat_map(|state| state.keys().copied())
             .collect();
         for slot in slots {
-            let now = self.slots[slot].value.clone();
-            let mut joined: Option<Value> = None;
+            let now = self.held(slot);
+            let mut joined: Option<Held> = None;
             for state in states {
-                let value = state.get(&slot).unwrap_or(&now);
+                let held = state.get(&slot).unwrap_or(&now);
                 joined = Some(match joined {
-                    Some(joined) => joined.join(value),
-                    None => value.clone(),
+                    Some(joined) => Held {
+                        value: joined.value.join(&held.value),
+                        bytes: joined.bytes.filter(|_| joined.bytes == held.bytes),
+                    },
+                    None => held.clone(),
                 });
             }
-            let joined = joined.unwrap_or(Value::Unknown);
             self.journal.push((slot, now));
             self.touched.push(slot);
-            self.slots[slot].value = joined;
+            let known = &mut self.slots[slot];
+            (known.value, known.bytes) = match joined {
+                Some(joined) => (joined.value, joined.bytes),
+                None => (Value::Unknown, None),
+            };
         }
     }
 
@@ -617,6 +674,7 @@ impl<'p> Host<'p> {
                     slot: *slot,
                     path: Vec::new(),
                 }),
+                Meaning::Place(place) => Some(place.clone()),
                 Meaning::Type(_) => None,
             };
         }

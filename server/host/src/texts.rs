@@ -122,7 +122,7 @@ impl Host<'_> {
         };
         // Somewhere in the middle: what is there afterwards is not known.
         if !text(right, source).contains("strlen") {
-            self.forget(place.slot);
+            self.forget_at(&place);
         }
         Some((place, true))
     }

@@ -1,7 +1,5 @@
 //! What the toolkits' functions do in a run: memory that they hand out, what they say of the GPU, that they succeed.
 
-use std::rc::Rc;
-
 use warplens_syntax::BinaryOperator as Op;
 
 use super::arguments::Argument;
@@ -11,7 +9,7 @@ use super::index::plain;
 use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
-use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
+use super::value::{MOST_ELEMENTS, Place, Step, Value, binary};
 use warplens_hir::Source;
 use warplens_ir::Type;
 
@@ -217,7 +215,7 @@ impl Host<'_> {
             _ => return,
         };
         let bytes = binary(Op::Multiply, count, &Value::Int(element as i64, 64, false));
-        self.slots[slot].bytes = extent(&bytes).filter(|_| element > 0);
+        self.set_bytes(slot, extent(&bytes).filter(|_| element > 0));
     }
 
     /// A method of a container, as far as it tells how large it is and where.
@@ -266,7 +264,8 @@ impl Host<'_> {
                 Value::Unknown
             }
             ("data" | "begin" | "get", []) if container => Value::Address(place.clone()),
-            ("end", []) if container && matches!(value, Value::Array(_)) => {
+            ("cbegin", []) if container => Value::Address(place.clone()),
+            ("end" | "cend", []) if container => {
                 let count = usize::try_from(self.length_of(place)?.as_int()?).ok()?;
                 let mut end = place.clone();
                 end.path.push(Step::Index(Some(count)));
@@ -292,7 +291,7 @@ impl Host<'_> {
                     Some(values) => self.write(place, values),
                     None => {
                         self.forget(place.slot);
-                        self.slots[place.slot].bytes = None;
+                        self.set_bytes(place.slot, None);
                     }
                 }
                 Value::Unknown
@@ -334,12 +333,12 @@ impl Host<'_> {
                 self.write(place, Value::list(values));
             }
             (Value::Array(values), _) => {
-                self.slots[place.slot].bytes = (values.len() as u64 + 1).checked_mul(size);
+                self.set_bytes(place.slot, (values.len() as u64 + 1).checked_mul(size));
                 self.write(place, Value::Unknown);
             }
             _ => {
                 let bytes = self.slots[place.slot].bytes;
-                self.slots[place.slot].bytes = bytes.and_then(|bytes| bytes.checked_add(size));
+                self.set_bytes(place.slot, bytes.and_then(|bytes| bytes.checked_add(size)));
                 self.write(place, Value::Unknown);
             }
         }
@@ -415,6 +414,10 @@ impl Host<'_> {
         if let Value::Array(values) = &slot.value {
             return Some(Value::Int(values.len() as i64, 64, false));
         }
+        if let (Value::Data(data), Type::Array(element, None)) = (&slot.value, &slot.ty) {
+            let length = data.0.bytes.len() as u64 / element.size().max(1);
+            return Some(Value::Int(i64::try_from(length).ok()?, 64, false));
+        }
         let Type::Array(element, length) = &slot.ty else {
             return None;
         };
@@ -442,10 +445,7 @@ impl Host<'_> {
             .map(|(name, value)| ((*name).to_owned(), Value::Int(*value, 64, true)))
             .collect();
         fields.push(("name".to_owned(), Value::Text(device.name.as_str().into())));
-        Some(Value::Record(Rc::new(Record {
-            class: String::new(),
-            fields,
-        })))
+        Some(Value::record("", fields))
     }
 
     /// One figure of the GPU, by the name of an attribute: `cudaDevAttrMultiProcessorCount`.

@@ -78,7 +78,7 @@ impl Host<'_> {
                 }
             };
             if by_reference {
-                self.forget(place.slot);
+                self.forget_at(place);
             }
         }
         for argument in arguments {
@@ -109,14 +109,14 @@ impl Host<'_> {
             if let Some(place) = &argument.place
                 && declared.contains('&')
             {
-                self.forget(place.slot);
+                self.forget_at(place);
             }
         }
     }
 
     fn forget_pointed(&mut self, value: &Value, depth: u32) {
         match value {
-            Value::Address(place) => self.forget(place.slot),
+            Value::Address(place) => self.forget_at(place),
             Value::Array(values) if depth < 3 => {
                 for value in values.iter() {
                     self.forget_pointed(value, depth + 1);

@@ -50,6 +50,8 @@ pub(super) enum Value {
     Object(Rc<str>, usize),
     /// A pointer.
     Address(Place),
+    /// A container that is a member of a structure or the value of a call: the variable that has its elements.
+    Container(usize),
     Lambda(LambdaRef),
     /// A host function of that name.
     Function(Rc<str>),
@@ -106,6 +108,27 @@ pub(super) struct Record {
     /// Plain name of its class; empty where it has none.
     pub(super) class: String,
     pub(super) fields: Vec<(String, Value)>,
+    /// What the template parameters of its class represent, and of those that it is derived from; without classes that
+    /// have none.
+    pub(super) bindings: Rc<Vec<(String, Bindings)>>,
+}
+
+impl Record {
+    /// Of a class that is no template.
+    pub(super) fn new(class: &str, fields: Vec<(String, Value)>) -> Record {
+        Record {
+            class: class.to_owned(),
+            fields,
+            bindings: Rc::default(),
+        }
+    }
+
+    /// What the template parameters represent in a member function of that class.
+    pub(super) fn bindings_in(&self, class: &str) -> Bindings {
+        let mut all = self.bindings.iter();
+        let own = all.find(|(of, _)| of == class);
+        own.map_or_else(Bindings::new, |(_, bindings)| bindings.clone())
+    }
 }
 
 /// A kernel as an expression names it.
@@ -147,6 +170,8 @@ pub(super) enum Step {
 #[derive(Debug, Clone)]
 pub(super) enum Meaning {
     Slot(usize),
+    /// A reference to a part of a variable.
+    Place(Place),
     Type(Type),
 }
 
@@ -200,10 +225,7 @@ impl Value {
 
     /// A structure with these fields.
     pub(super) fn record(class: &str, fields: Vec<(String, Value)>) -> Value {
-        Value::Record(Rc::new(Record {
-            class: class.to_owned(),
-            fields,
-        }))
+        Value::Record(Rc::new(Record::new(class, fields)))
     }
 
     pub(super) fn kernel(name: &str, template_args: Vec<Option<Bound>>) -> Value {
@@ -411,7 +433,9 @@ impl Value {
             (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
                 Value::list(a.iter().zip(b.iter()).map(|(a, b)| a.join(b)).collect())
             }
-            (Value::Record(a), Value::Record(b)) if a.class == b.class => {
+            (Value::Record(a), Value::Record(b))
+                if a.class == b.class && a.bindings == b.bindings =>
+            {
                 let fields = a
                     .fields
                     .iter()
@@ -423,6 +447,7 @@ impl Value {
                 Value::Record(Rc::new(Record {
                     class: a.class.clone(),
                     fields,
+                    bindings: Rc::clone(&a.bindings),
                 }))
             }
             (Value::Text(a), Value::Text(b)) => common(a, b),
@@ -459,6 +484,7 @@ impl Value {
                 Value::Record(Rc::new(Record {
                     class: b.class.clone(),
                     fields: fields.filter(known).collect(),
+                    bindings: Rc::clone(&b.bindings),
                 }))
             }
             _ => Value::Unknown,
@@ -613,6 +639,12 @@ pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
                 None => Value::Unknown,
             }
         }
+        // Two variables.
+        (Value::Address(a), Value::Address(b)) if a.slot != b.slot => match operator {
+            Op::Equal => Value::FALSE,
+            Op::NotEqual => Value::TRUE,
+            _ => Value::Unknown,
+        },
         (Value::Linked(_), _) | (_, Value::Linked(_)) => with_linked(operator, a, b),
         _ => Value::Unknown,
     }

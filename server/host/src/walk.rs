@@ -1,14 +1,15 @@
 //! Statements of host functions.
 
-use std::rc::Rc;
-
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
+use super::arguments::Argument;
+use super::containers::whole;
 use super::events::Side;
-use super::index::{declared_name, plain};
+use super::index::{class_name, declared_name, plain};
 use super::nodes::{names_fields, parts, quoted, text};
+use super::objects::arguments_of_type;
 use super::state::{Breakable, Host};
-use super::value::{MAP, MOST_ELEMENTS, Meaning, Place, Record, Step, Value, binary};
+use super::value::{MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
@@ -97,10 +98,11 @@ impl Host<'_> {
             Kind::ForRangeLoop => self.scoped(|host| host.range_loop(node, source)),
             Kind::SwitchStatement => self.switch(node, source),
             Kind::ReturnStatement => {
-                let value = parts(node)
-                    .into_iter()
-                    .next()
-                    .map(|value| self.eval(value, source));
+                let value = parts(node).into_iter().next();
+                let value = value.map(|value| match self.container_named(value, source) {
+                    Some(slot) => Value::Container(slot),
+                    None => self.eval(value, source),
+                });
                 self.returned(value);
                 false
             }
@@ -377,10 +379,11 @@ impl Host<'_> {
                     return;
                 }
                 if node.kind() == Kind::Identifier
-                    && let Some(Meaning::Slot(slot)) = self.local(text(node, source))
+                    && let Some(Meaning::Slot(_) | Meaning::Place(_)) =
+                        self.local(text(node, source))
+                    && let Some(place) = self.place_named(text(node, source))
                 {
-                    let slot = *slot;
-                    self.forget(slot);
+                    self.forget_at(&place);
                 }
                 open.extend(parts(node));
             }
@@ -560,29 +563,68 @@ impl Host<'_> {
 
     fn range_loop(&mut self, node: Node, source: Source) -> bool {
         let field = |name: Field| node.field(name);
+        if self.elements_on_numbers(node, source) {
+            return true;
+        }
         let touched = self.touched_mark();
-        let range = field(Field::Right).map_or(Value::Unknown, |right| self.eval(right, source));
+        let range = field(Field::Right).map_or(Value::Unknown, |right| {
+            match self.container_named(right, source) {
+                Some(slot) => Value::Container(slot),
+                None => self.eval(right, source),
+            }
+        });
+        let over = match range {
+            Value::Container(slot) => Some(whole(slot)),
+            Value::Address(ref place) => Some(place.clone()),
+            _ => None,
+        };
+        let values = match &over {
+            Some(place) => self.read(place),
+            None => range,
+        };
         let mut element = None;
         if let Some(declarator) = field(Field::Declarator) {
-            let name = declared_name(declarator);
-            let first = match &range {
+            let first = match &values {
                 Value::Array(values) => values.first().cloned().unwrap_or(Value::Unknown),
-                Value::Address(place) => self.read(place).at(&Step::Index(Some(0))),
                 _ => Value::Unknown,
             };
-            let ty = self.declared_type(field(Field::Type), declarator, source);
-            let slot = self.slot(ty, first, false);
-            self.bind(text(name, source), Meaning::Slot(slot));
-            element = Some(slot);
+            if let Some(names) = structured_binding(declarator) {
+                let elements = names
+                    .into_iter()
+                    .map(|name| {
+                        let ty = Type::Unknown(String::new());
+                        let slot = self.slot(ty, Value::Unknown, false);
+                        self.bind(text(name, source), Meaning::Slot(slot));
+                        slot
+                    })
+                    .collect();
+                element = Some(Element::Parts(elements));
+            } else {
+                let name = declared_name(declarator);
+                let ty = self.declared_type(field(Field::Type), declarator, source);
+                let slot = self.slot(ty, first, false);
+                self.bind(text(name, source), Meaning::Slot(slot));
+                element = Some(Element::Whole(slot));
+            }
         }
-        let values = match &range {
-            Value::Address(place) => self.read(place),
-            value => value.clone(),
-        };
-        if let (Some(_), Value::Array(values), Some(body)) =
-            (&self.running, &values, field(Field::Body))
+        // What is written through a reference is written to the array.
+        let head = &source.parsed.text[node.start_byte()
+            ..field(Field::Right).map_or(node.end_byte(), |right| right.start_byte())];
+        let written = over
+            .clone()
+            .filter(|_| head.contains('&') && !has_word(head, "const"));
+        if self.running.is_some()
+            && let Some(body) = field(Field::Body)
         {
-            return self.run_over(values, element, body, node, source);
+            if let Value::Array(values) = &values {
+                return self.run_over(values, element.as_ref(), written.as_ref(), node, source);
+            }
+            let length = over.as_ref().and_then(|place| self.length_of(place));
+            let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
+            if let Some(length) = length {
+                let (element, written) = (element.as_ref(), written.as_ref());
+                return self.run_over_unknown(length, element, written, body, node, source);
+            }
         }
         let breakable = self.breakable(true);
         self.breakables.push(breakable);
@@ -593,6 +635,9 @@ impl Host<'_> {
         self.leave();
         self.breakables.pop();
         self.forget_touched(touched);
+        if let Some(place) = written {
+            self.forget_at(&place);
+        }
         true
     }
 
@@ -649,7 +694,7 @@ impl Host<'_> {
                 {
                     host.write(place, label.clone());
                 } else if let (Some(place), None, None) = (&variable, &labels[at], chosen) {
-                    host.forget(place.slot);
+                    host.forget_at(place);
                 }
                 let breakable = host.breakable(false);
                 host.breakables.push(Breakable { mark, ..breakable });
@@ -729,11 +774,20 @@ impl Host<'_> {
                     .field(Field::Declarator)
                     .is_some_and(|inner| inner.kind() == Kind::ReferenceDeclarator)
                 && let Some(value) = declarator.field(Field::Value)
-                && let Some(place) = self.place(value, source)
-                && place.path.is_empty()
             {
-                self.bind(&name, Meaning::Slot(place.slot));
-                continue;
+                if let Some(place) = self.place(value, source) {
+                    let meaning = if place.path.is_empty() {
+                        Meaning::Slot(place.slot)
+                    } else {
+                        Meaning::Place(place)
+                    };
+                    self.bind(&name, meaning);
+                    continue;
+                }
+                // What a call gives by reference may be written through it.
+                if !constant {
+                    self.forget_returned(value, source);
+                }
             }
             if let Some(slot) = self.declare(node, declarator, source) {
                 self.slots[slot].constant = constant;
@@ -763,10 +817,10 @@ impl Host<'_> {
     }
 
     /// `T` of `std::vector<T>`, `thrust::device_vector<T>`.
-    fn element_of_container(&mut self, ty: Node, source: Source) -> Option<Type> {
+    pub(super) fn element_of_container(&mut self, ty: Node, source: Source) -> Option<Type> {
         let mut node = ty;
         for _ in 0..4 {
-            if node.kind() == Kind::TemplateType {
+            if matches!(node.kind(), Kind::TemplateType | Kind::TemplateFunction) {
                 break;
             }
             node = node.field(Field::Name)?;
@@ -794,8 +848,9 @@ impl Host<'_> {
         source: Source,
     ) -> Option<usize> {
         let ty_node = node.field(Field::Type);
-        let ty_text = ty_node.map_or("", |ty| text(ty, source));
-        let class = plain(ty_text);
+        let class = ty_node.map_or(String::new(), |ty| class_name(ty, &source.parsed.text));
+        // Only where an object is made: the arguments of its template are read.
+        let instance = |host: &mut Self| host.instance(ty_node, source);
         if declarator.kind() == Kind::FunctionDeclarator {
             let inner = declarator.field(Field::Declarator)?;
             if inner.kind() == Kind::ParenthesizedDeclarator {
@@ -804,7 +859,7 @@ impl Host<'_> {
             }
             // `dim3 block(TILE, TILE)` reads as a function of two types.
             let list = declarator.field(Field::Parameters)?;
-            let mut values = Vec::new();
+            let mut given = Vec::new();
             for parameter in parts(list) {
                 let name = parameter.field(Field::Type)?;
                 if name.kind() == Kind::PrimitiveType {
@@ -834,14 +889,30 @@ impl Host<'_> {
                     }
                     Some(_) => return None,
                 };
-                values.push(value);
+                let whole = parameter.field(Field::Declarator).is_none();
+                given.push(Argument {
+                    value,
+                    place: if whole {
+                        self.place_named(text(name, source))
+                    } else {
+                        None
+                    },
+                    node: None,
+                });
             }
-            if values.is_empty() {
+            if given.is_empty() {
                 return None;
             }
             let ty = self.declared_type(ty_node, inner, source);
+            let container = matches!(ty, Type::Array(_, None));
             let slot = self.slot(ty, Value::Unknown, false);
-            let value = self.constructed(&class, values, false, slot, source);
+            if container && self.running.is_some() {
+                self.slots[slot].decays = false;
+                self.fill_container(slot, &given);
+                return Some(slot);
+            }
+            let class = instance(self);
+            let value = self.constructed(&class, &given, false, slot, source);
             self.slots[slot].value = value;
             return Some(slot);
         }
@@ -866,6 +937,7 @@ impl Host<'_> {
         let auto = matches!(&ty, Type::Unknown(name) if name == "auto");
         let Some(value_node) = value_node else {
             let slot = self.slot(ty, Value::Unknown, false);
+            self.slots[slot].decays = array;
             if container && self.running.is_some() {
                 // A vector begins without elements.
                 if matches!(self.slots[slot].ty, Type::Array(_, None)) && class != "array" {
@@ -878,12 +950,10 @@ impl Host<'_> {
                 _ => false,
             };
             if map && self.running.is_some() && !plain_pointer && !array {
-                self.slots[slot].value = Value::Record(Rc::new(Record {
-                    class: MAP.to_owned(),
-                    fields: Vec::new(),
-                }));
+                self.slots[slot].value = Value::record(MAP, Vec::new());
             } else if !plain_pointer && !array {
-                let value = self.constructed(&class, Vec::new(), false, slot, source);
+                let class = instance(self);
+                let value = self.constructed(&class, &[], false, slot, source);
                 self.slots[slot].value = value;
             }
             self.slots[slot].decays = array;
@@ -891,6 +961,32 @@ impl Host<'_> {
         };
         if plain_pointer || array || auto || container {
             let given = value_node.kind() == Kind::ArgumentList;
+            if container && self.running.is_some() {
+                let slot = self.slot(ty, Value::Unknown, false);
+                self.slots[slot].decays = false;
+                if value_node.kind() == Kind::InitializerList {
+                    let value = self.eval(value_node, source);
+                    let element = ty_node.and_then(arguments_of_type);
+                    let element = element.and_then(|list| parts(list).into_iter().next());
+                    let class = self.instance(element, source);
+                    let value = if self.index.classes.contains_key(&class.name) {
+                        self.elements_by_position(&class, value)
+                    } else {
+                        value
+                    };
+                    self.assign(&whole(slot), value);
+                } else if given {
+                    let arguments = self.arguments(value_node, source);
+                    self.fill_container(slot, &arguments);
+                } else {
+                    let value = match self.container_named(value_node, source) {
+                        Some(other) => Value::Container(other),
+                        None => self.eval(value_node, source),
+                    };
+                    self.assign(&whole(slot), value);
+                }
+                return Some(slot);
+            }
             let mut value = if given {
                 let values = parts(value_node).into_iter();
                 Value::list(values.map(|value| self.eval(value, source)).collect())
@@ -902,43 +998,18 @@ impl Host<'_> {
             {
                 value = values[0].clone();
             }
+            if auto && let Some(other) = self.container_in(value_node, &value, source) {
+                let ty = self.slots[other].ty.clone();
+                let slot = self.slot(ty, Value::Unknown, false);
+                self.slots[slot].decays = false;
+                self.assign(&whole(slot), Value::Container(other));
+                return Some(slot);
+            }
             if auto {
                 ty = self.type_of(value_node, &value, source);
             }
-            let mut count = None;
-            let mut copied = None;
             if container && given {
-                // The number of elements, another container, two iterators.
-                if let Value::Array(values) = &value {
-                    let first = values.first().filter(|first| first.as_int().is_some());
-                    let filling = values.get(1).cloned();
-                    count = first.cloned().map(|first| (first, filling));
-                    copied = match values.as_slice() {
-                        [Value::Address(other)] => Some(other.clone()),
-                        [Value::Address(first), Value::Address(last)]
-                            if first.slot == last.slot =>
-                        {
-                            let between = elements_between(first, last);
-                            count = between.map(|count| (count, Some(Value::Unknown)));
-                            None
-                        }
-                        _ => None,
-                    };
-                }
                 value = Value::Unknown;
-            } else if container && let Value::Address(other) = &value {
-                copied = Some(other.clone());
-            }
-            if let Some(other) = copied
-                && self.running.is_some()
-                && other.path.is_empty()
-                && matches!(self.slots[other.slot].ty, Type::Array(..))
-            {
-                let held = self.slots[other.slot].bytes;
-                let value = self.read(&other);
-                let slot = self.slot(ty, value, false);
-                self.slots[slot].bytes = held;
-                return Some(slot);
             }
             if let Type::Array(element, extent @ None) = &mut ty
                 && array
@@ -949,6 +1020,10 @@ impl Host<'_> {
                     Value::Text(text) if element.size() == 1 => Some(text.len() as u64 + 1),
                     _ => None,
                 };
+            }
+            if (array || container) && self.index.classes.contains_key(&class) {
+                let class = instance(self);
+                value = self.elements_by_position(&class, value);
             }
             if array && let Value::Array(values) = &value {
                 // What a list leaves out is 0.
@@ -964,26 +1039,19 @@ impl Host<'_> {
             }
             let slot = self.slot(ty, value, false);
             self.slots[slot].decays = array;
-            if let Some((count, filling)) = count
-                && self.running.is_some()
-            {
-                self.sized(slot, &count, filling.as_ref());
-            }
             return Some(slot);
         }
         let slot = self.slot(ty.clone(), Value::Unknown, false);
         let value = match value_node.kind() {
             Kind::ArgumentList | Kind::InitializerList => {
                 let braces = value_node.kind() == Kind::InitializerList;
+                let class = instance(self);
                 if braces && names_fields(value_node) {
                     let value = self.eval(value_node, source);
                     self.completed(&class, value)
                 } else {
-                    let values = parts(value_node)
-                        .into_iter()
-                        .map(|value| self.eval(value, source))
-                        .collect();
-                    self.constructed(&class, values, braces, slot, source)
+                    let given = self.given(&class, value_node, source);
+                    self.constructed(&class, &given, braces, slot, source)
                 }
             }
             _ => {
@@ -998,7 +1066,7 @@ impl Host<'_> {
                     {
                         Value::Dims(value.extents())
                     }
-                    value => value,
+                    value => self.copied_containers(value),
                 }
             }
         };
@@ -1017,14 +1085,25 @@ impl Host<'_> {
     }
 }
 
-/// The number of elements from one place of an array to another.
-fn elements_between(first: &Place, last: &Place) -> Option<Value> {
-    let count = last.element()?.checked_sub(first.element()?)?;
-    Some(Value::Int(i64::try_from(count).ok()?, 64, false))
-}
-
 fn is_map(ty: &str) -> bool {
     matches!(plain(ty).as_str(), "map" | "unordered_map")
+}
+
+/// The variable of a loop over elements.
+#[derive(Debug)]
+pub(super) enum Element {
+    Whole(usize),
+    /// `auto [a, b]`: one for each part of the element.
+    Parts(Vec<usize>),
+}
+
+/// The names of `auto& [a, b]`.
+fn structured_binding(declarator: Node<'_>) -> Option<Vec<Node<'_>>> {
+    let mut at = declarator;
+    while at.kind() == Kind::ReferenceDeclarator {
+        at = at.named_child(0)?;
+    }
+    (at.kind() == Kind::StructuredBindingDeclarator).then(|| parts(at))
 }
 
 /// `void (*name)()` and `void (*name)() = value`, which read as calls.

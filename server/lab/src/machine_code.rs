@@ -111,6 +111,43 @@ impl Compiler {
         }
         Ok(Ok(functions(&compiled.errors, &told.out)))
     }
+
+    /// Compiles a source of the host.
+    pub fn object(&self, source: &Path, object: &Path, limit: Duration) -> anyhow::Result<()> {
+        let mut compile = Command::new(&self.nvcc);
+        compile.args(["-c", "-w", "-std=c++17", "-O1", "-o"]);
+        let told = process::captured(compile.arg(object).arg(source), limit)?;
+        if !told.success {
+            bail!("{} does not compile: {}", source.display(), told.errors);
+        }
+        Ok(())
+    }
+
+    /// A source and the runtime that it is linked with as a program; the compiler's errors where there is none.
+    pub fn program(
+        &self,
+        source: &Path,
+        runtime: &Path,
+        binary: &Path,
+        limit: Duration,
+    ) -> anyhow::Result<Result<(), String>> {
+        let mut compile = Command::new(&self.nvcc);
+        compile
+            .args(["-w", "-std=c++17", "-O1", "-cudart", "none"])
+            // What the runtime lacks is an error where the program calls it.
+            .args(["-Xlinker", "--unresolved-symbols=ignore-all"])
+            .arg(format!("-arch={}", self.arch))
+            .arg("-o")
+            .arg(binary)
+            .arg(source)
+            .arg(runtime);
+        let told = process::captured(&mut compile, limit)?;
+        Ok(if told.success {
+            Ok(())
+        } else {
+            Err(told.errors)
+        })
+    }
 }
 
 /// The nvcc somewhere in a folder.

@@ -12,6 +12,8 @@ mod corpus;
 mod count;
 mod counters;
 mod history;
+#[cfg(unix)]
+mod hosts;
 mod judge;
 mod keystrokes;
 mod labels;
@@ -41,6 +43,8 @@ struct Cli {
 enum Task {
     Corpus(corpus::Corpus),
     History(history::History),
+    #[cfg(unix)]
+    Hosts(hosts::Hosts),
     Judge(judge::Judge),
     Keystrokes(keystrokes::Keystrokes),
     Labels(labels::Labels),
@@ -63,6 +67,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Corpus(corpus) => corpus.run(),
         Task::History(history) => history.run(),
+        #[cfg(unix)]
+        Task::Hosts(hosts) => hosts.run(),
         Task::Judge(judge) => judge.run(),
         Task::Keystrokes(keystrokes) => keystrokes.run(),
         Task::Labels(labels) => labels.run(),

@@ -11,7 +11,7 @@ mod transfers;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_host::{HostEvent, HostEventKind};
+use warplens_host::{HostEvent, HostEventKind, LaunchSite};
 use warplens_machine::Profile;
 use warplens_syntax::{Document, Language};
 
@@ -59,6 +59,30 @@ impl Engine {
         self.project().look().ask(|db| programs_near(db, &path))
     }
 
+    /// The launches that the program with this main file makes, in its order, and whether it makes more than were
+    /// followed; `None` where there is no `main`.
+    pub fn launches(&self, main: &Path, settings: &Settings) -> Option<(Vec<LaunchSite>, bool)> {
+        let main = absolute(main);
+        let (profile, _) = self.target(settings, &main);
+        let how = ReadAs::of(settings, &profile);
+        let (_, run) = self.run_of(&main, settings, &how)?;
+        Some((run.sites.clone(), run.is_cut))
+    }
+
+    /// A program's run and how it is started.
+    fn run_of(
+        &self,
+        main: &Path,
+        settings: &Settings,
+        how: &ReadAs,
+    ) -> Option<(Arc<str>, Arc<ProgramRun>)> {
+        self.project().look().ask(|db| {
+            let start = Arc::new(start_alone(db, main, &settings.run)?);
+            let run = program_run(db, file(db, main), how.clone(), Arc::clone(&start))?;
+            Some((start.said(), run))
+        })
+    }
+
     /// The account of the program with this main file; `None` where there is no `main`, or when cancelled. `name`: how files are called.
     pub fn account(
         &self,
@@ -70,11 +94,7 @@ impl Engine {
         let main = absolute(main);
         let (profile, _) = self.target(settings, &main);
         let how = ReadAs::of(settings, &profile);
-        let (said, run) = self.project().look().ask(|db| {
-            let start = Arc::new(start_alone(db, &main, &settings.run)?);
-            let run = program_run(db, file(db, &main), how.clone(), Arc::clone(&start))?;
-            Some((start.said(), run))
-        })?;
+        let (said, run) = self.run_of(&main, settings, &how)?;
         let files = self.kernel_files(&main, &run, settings, cancel)?;
         let making = Making {
             run: &run,

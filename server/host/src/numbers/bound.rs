@@ -289,7 +289,7 @@ impl Compiled {
             };
             host.write(&place, value);
             if matches!(host.slots[*slot].ty, Type::Array(_, None)) {
-                host.slots[*slot].bytes = Some(bytes);
+                host.set_bytes(*slot, Some(bytes));
             }
         }
         for one in outers.variables {
@@ -412,7 +412,7 @@ impl Host<'_> {
 }
 
 /// The bits of a number that is known, as a register of that kind holds it.
-pub(super) fn bits_of(value: &Value, into: Number) -> Option<i64> {
+pub(crate) fn bits_of(value: &Value, into: Number) -> Option<i64> {
     match value {
         Value::Int(value, bits, signed) => {
             let from = Number::of(&Type::Int {

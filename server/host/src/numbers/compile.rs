@@ -1,6 +1,6 @@
 //! A loop is compiled: its statements and the names in it.
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{BinaryOperator, Field, Kind, Node};
 
 use super::bound::{Compiled, Kept, Operand, Outers, What};
 use super::code::{Cell, Code, Loop, Memory, Register, Step, pointer};
@@ -83,6 +83,16 @@ impl<'h, 'p> Compiler<'h, 'p> {
     /// The whole loop; `None` where it is not one of numbers, or computes nothing that the walk would not know.
     pub(super) fn whole(mut self, turns: Loop) -> Option<Compiled> {
         self.turns(turns, true)?;
+        self.compiled()
+    }
+
+    /// The same for a loop over elements.
+    pub(super) fn whole_range(mut self, node: Node) -> Option<Compiled> {
+        self.range(node, true)?;
+        self.compiled()
+    }
+
+    fn compiled(self) -> Option<Compiled> {
         let mut written = self.outers.variables.iter().filter(|one| one.written);
         if written.any(|one| self.fixed.contains(&one.place)) {
             return None;
@@ -244,7 +254,7 @@ impl<'h, 'p> Compiler<'h, 'p> {
                     }
                 };
                 place.path.push(crate::value::Step::Field(name));
-                Some(place)
+                Some(self.host.resolved(place))
             }
             _ => None,
         }
@@ -320,6 +330,78 @@ impl<'h, 'p> Compiler<'h, 'p> {
             this.lead_here(&ends);
             Some(())
         })
+    }
+
+    /// `for (T& each : array)`.
+    fn range(&mut self, node: Node, outermost: bool) -> Option<()> {
+        let (base, element, length) = match self.kept(node.field(Field::Right)?)? {
+            Kept::Container(memory, element) => {
+                let length = self.register();
+                self.emit(Step::Length(length, memory, element.size() as u32))?;
+                let base = self.constant(pointer(memory as usize, 0));
+                (base, element, length)
+            }
+            Kept::Memory(base, Type::Array(element, Some(length))) => {
+                let length = self.constant(i64::try_from(length).ok()?);
+                (base, (*element).clone(), length)
+            }
+            _ => return None,
+        };
+        let (at, zero, one) = (self.register(), self.constant(0), self.constant(1));
+        self.emit(Step::Move(at, zero))?;
+        self.deeper(|this| {
+            this.loops.push(Leaves::default());
+            let begin = this.here();
+            let more = this.register();
+            let (less, add) = (BinaryOperator::Less, BinaryOperator::Add);
+            this.emit(Step::Integer(less, 64, true, more, [at, length]))?;
+            let end = this.jump(Step::IfFalse(more, 0))?;
+            if outermost {
+                this.emit(Step::Iteration(Some([at, length])))?;
+            }
+            this.scoped(|this| {
+                let place = this.register();
+                let size = u32::try_from(element.size()).ok()?;
+                this.emit(Step::Element(place, base, at, size))?;
+                this.declare_element(node, Kept::Memory(place, element))?;
+                this.statement(node.field(Field::Body)?)
+            })?;
+            let continues = std::mem::take(&mut this.loops.last_mut()?.continues);
+            this.lead_here(&continues);
+            this.emit(Step::Integer(add, 64, true, at, [at, one]))?;
+            this.emit(Step::Jump(begin))?;
+            let breaks = this.loops.pop()?.breaks;
+            this.lead_here(&breaks);
+            this.lead_here(&[end]);
+            Some(())
+        })
+    }
+
+    /// The variable of such a loop.
+    fn declare_element(&mut self, node: Node, element: Kept) -> Option<()> {
+        let declarator = node.field(Field::Declarator)?;
+        let name = text(declared_name(declarator), self.source).to_owned();
+        if declarator.kind() == Kind::ReferenceDeclarator {
+            self.bind(&name, element);
+            return Some(());
+        }
+        let value = self.load(&element)?;
+        let source = self.source;
+        let ty = self
+            .host
+            .declared_type(node.field(Field::Type), declarator, source);
+        let what = match (Number::of(&ty), &ty, &value.what) {
+            (Some(number), _, What::Number(_)) => What::Number(number),
+            (None, Type::Unknown(name), What::Number(_)) if name == "auto" => value.what.clone(),
+            _ => return None,
+        };
+        let own = Operand {
+            register: self.register(),
+            what,
+        };
+        self.assign_register(&own, &value)?;
+        self.bind(&name, Kept::Register(own, None));
+        Some(())
     }
 
     /// The registers of the variable and of the bound that a condition compares.
@@ -445,6 +527,7 @@ impl<'h, 'p> Compiler<'h, 'p> {
                 };
                 this.turns(turns, false)
             }),
+            Kind::ForRangeLoop => self.range(node, false),
             Kind::WhileStatement | Kind::DoStatement => {
                 let turns = Loop {
                     condition: field(Field::Condition),

@@ -10,6 +10,7 @@
 //! branches, operations by class. What C leaves undefined is noted in [`Run::undefined`].
 
 mod calls;
+mod device;
 mod execute;
 mod expressions;
 mod lexer;
@@ -27,6 +28,7 @@ mod verdict;
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub use device::{Device, Parameter, Word};
 pub use lexer::Position;
 pub use scalar::Scalar;
 pub use tally::{

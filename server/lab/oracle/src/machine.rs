@@ -232,22 +232,7 @@ impl<'p> Machine<'p> {
     }
 
     pub(crate) fn run(mut self, kernel: &str, arguments: &[Argument]) -> RunResult<Run> {
-        let file = self.file;
-        let function: &Rc<Function> = file
-            .functions
-            .get(kernel)
-            .and_then(|all| all.iter().find(|function| function.kernel))
-            .ok_or_else(|| {
-                let why = file
-                    .unread
-                    .first()
-                    .map_or(String::new(), |e| format!(" ({e})"));
-                Error::new(
-                    Position::default(),
-                    &format!("no kernel `{kernel}` was read{why}"),
-                )
-            })?;
-        self.bind_template(function)?;
+        let function = self.kernel(kernel)?;
         if function.parameters.len() != arguments.len() {
             return Err(Error::new(
                 Position::default(),
@@ -265,6 +250,42 @@ impl<'p> Machine<'p> {
             }
             parameters.push((parameter.name.clone(), ty, bytes));
         }
+        self.run_blocks(function, parameters, &local_pointers)?;
+        let buffers = buffers.iter().map(|&at| self.memory.take(at)).collect();
+        Ok(Run {
+            buffers,
+            ..self.finish()
+        })
+    }
+
+    /// The kernel of that name, its template arguments bound.
+    pub(crate) fn kernel(&mut self, name: &str) -> RunResult<&'p Rc<Function>> {
+        let file = self.file;
+        let function: &Rc<Function> = file
+            .functions
+            .get(name)
+            .and_then(|all| all.iter().find(|function| function.kernel))
+            .ok_or_else(|| {
+                let why = file
+                    .unread
+                    .first()
+                    .map_or(String::new(), |e| format!(" ({e})"));
+                Error::new(
+                    Position::default(),
+                    &format!("no kernel `{name}` was read{why}"),
+                )
+            })?;
+        self.bind_template(function)?;
+        Ok(function)
+    }
+
+    /// Runs the blocks. `local_pointers`: the parameters that point to shared memory of that many bytes.
+    pub(crate) fn run_blocks(
+        &mut self,
+        function: &Function,
+        mut parameters: Vec<(Rc<str>, Type, Vec<u8>)>,
+        local_pointers: &[(usize, u64)],
+    ) -> RunResult<()> {
         let names = self.scopes.len();
         for block in self.blocks() {
             self.block = block;
@@ -276,7 +297,7 @@ impl<'p> Machine<'p> {
                 .memory
                 .add_shared(self.launch.dynamic_shared_bytes)
                 .map_err(trap)?;
-            for &(which, size) in &local_pointers {
+            for &(which, size) in local_pointers {
                 let address = self.memory.add_shared(size).map_err(trap)?;
                 parameters[which].2 = address.to_le_bytes().to_vec();
             }
@@ -284,14 +305,29 @@ impl<'p> Machine<'p> {
             self.top = 0;
             self.run_block(function, &parameters)?;
         }
-        let buffers = buffers.iter().map(|&at| self.memory.take(at)).collect();
-        Ok(Run {
+        Ok(())
+    }
+
+    /// What came of it, without the contents of arrays.
+    pub(crate) fn finish(self) -> Run {
+        Run {
             tally: self.counter.finish(),
-            buffers,
+            buffers: Vec::new(),
             undefined: self.undefined.or(self.missed),
             parted: self.parted,
             race: self.memory.races.and_then(|races| races.found),
-        })
+        }
+    }
+
+    /// The addresses of the variables outside functions that have one.
+    pub(crate) fn variables(&self) -> HashMap<Rc<str>, u64> {
+        let globals = self.globals.iter();
+        globals
+            .filter_map(|(name, binding)| match binding {
+                Binding::Object(object) => Some((name.clone(), object.at.lane(0))),
+                _ => None,
+            })
+            .collect()
     }
 
     /// The blocks that are run: all of them, or as many as are allowed, from the first to the last.

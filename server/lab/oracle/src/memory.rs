@@ -85,6 +85,22 @@ impl Memory {
         }
     }
 
+    /// Swaps the arrays in device memory with another's.
+    pub(crate) fn swap_arrays(&mut self, other: &mut Memory) {
+        std::mem::swap(&mut self.regions, &mut other.regions);
+    }
+
+    /// The bytes of an array from an address to its end; `None` where there is no array with these.
+    pub(crate) fn from(&mut self, address: u64) -> Option<&mut [u8]> {
+        let (region, offset) = Memory::split(address);
+        match self.regions.get_mut(region) {
+            Some(Region::Bytes(bytes, Space::Global | Space::Constant)) => {
+                bytes.get_mut(usize::try_from(offset).ok()?..)
+            }
+            _ => None,
+        }
+    }
+
     /// A new block: its shared memory is empty.
     pub(crate) fn begin_block(&mut self) {
         self.regions[SHARED] = Region::Bytes(Vec::new(), Space::Shared);

@@ -16,7 +16,8 @@ impl Scalar {
         }
     }
 
-    pub(crate) fn is_float(self) -> bool {
+    /// Floating point.
+    pub fn is_float(self) -> bool {
         matches!(self, Scalar::F16 | Scalar::F32 | Scalar::F64)
     }
 

@@ -1,0 +1,193 @@
+//! Containers of the standard library and of thrust: a variable of an array type without extent has the elements.
+//!
+//! A container that is a member of a structure, or the value of a call, is such a variable of its own, which the value
+//! names ([`Value::Container`]). What holds: a structure that is copied has copies of its containers.
+
+use std::rc::Rc;
+
+use warplens_hir::Source;
+use warplens_ir::Type;
+use warplens_syntax::{Kind, Node};
+
+use super::arguments::Argument;
+use super::nodes::parts;
+use super::state::Host;
+use super::value::{Place, Record, Value};
+
+impl Host<'_> {
+    /// The place itself, or the variable that has the elements of a container there.
+    pub(super) fn resolved(&self, place: Place) -> Place {
+        if place.path.is_empty() {
+            return place;
+        }
+        match self.read(&place) {
+            Value::Container(slot) => whole(slot),
+            _ => place,
+        }
+    }
+
+    /// The container that an expression names, in a run.
+    pub(super) fn container_named(&mut self, node: Node, source: Source) -> Option<usize> {
+        self.running.as_ref()?;
+        let named = match node.kind() {
+            Kind::Identifier | Kind::FieldExpression => node,
+            Kind::ParenthesizedExpression => parts(node).into_iter().next()?,
+            _ => return None,
+        };
+        let place = self.place(named, source)?;
+        self.is_container(&place).then_some(place.slot)
+    }
+
+    /// The container that an expression names, or that is its value.
+    pub(super) fn container_in(
+        &mut self,
+        node: Node,
+        value: &Value,
+        source: Source,
+    ) -> Option<usize> {
+        match value {
+            Value::Container(slot) => Some(*slot),
+            _ => self.container_named(node, source),
+        }
+    }
+
+    /// Whether there is a whole container; an array of C has an extent or decays.
+    pub(super) fn is_container(&self, place: &Place) -> bool {
+        let slot = &self.slots[place.slot];
+        place.path.is_empty() && matches!(slot.ty, Type::Array(_, None)) && !slot.decays
+    }
+
+    /// Gives a place a value; a container gets its own elements.
+    pub(super) fn assign(&mut self, place: &Place, value: Value) {
+        let (value, bytes) = match value {
+            Value::Container(other) => {
+                let other = &self.slots[other];
+                (other.value.clone(), other.bytes)
+            }
+            value => (self.copied_containers(value), None),
+        };
+        let container = self.is_container(place);
+        // The elements of a list of numbers have the container's type.
+        let bytes = bytes.or(match (&value, &self.slots[place.slot].ty) {
+            (Value::Data(data), _) => Some(data.0.bytes.len() as u64),
+            (Value::Array(values), Type::Array(element, _)) => {
+                (values.len() as u64).checked_mul(element.size())
+            }
+            _ => None,
+        });
+        self.write(place, value);
+        if container {
+            self.set_bytes(place.slot, bytes);
+        }
+    }
+
+    /// Gives a new container what its constructor is given: a number of elements, another container, two iterators.
+    pub(super) fn fill_container(&mut self, slot: usize, given: &[Argument]) {
+        let place = whole(slot);
+        let pointed = |host: &Self, value: &Value| match value {
+            Value::Address(other) => {
+                let array = matches!(host.slots[other.slot].ty, Type::Array(..));
+                (array && other.path.is_empty()).then_some(other.slot)
+            }
+            Value::Container(other) => Some(*other),
+            _ => None,
+        };
+        match given {
+            [] => self.assign(&place, Value::list(Vec::new())),
+            [one] => {
+                let other = one.place.as_ref().filter(|other| self.is_container(other));
+                let other = other.map(|other| other.slot);
+                match other.or_else(|| pointed(self, &one.value)) {
+                    Some(other) => self.assign(&place, Value::Container(other)),
+                    None => match &one.value {
+                        value @ (Value::Array(_) | Value::Data(_)) => {
+                            self.assign(&place, value.clone());
+                        }
+                        count => self.sized(slot, count, None),
+                    },
+                }
+            }
+            [first, last, ..] => match (&first.value, &last.value) {
+                (Value::Address(first), Value::Address(last)) => {
+                    let count = if first.slot == last.slot {
+                        elements_between(first, last)
+                    } else {
+                        None
+                    };
+                    let count = count.unwrap_or(Value::Unknown);
+                    self.sized(slot, &count, Some(&Value::Unknown));
+                }
+                (count, filling) => {
+                    let filling = filling.clone();
+                    self.sized(slot, count, Some(&filling));
+                }
+            },
+        }
+    }
+
+    /// The same structure with containers of its own.
+    pub(super) fn copied_containers(&mut self, value: Value) -> Value {
+        match value {
+            Value::Record(record) if has_container(&record) => {
+                let mut record = (*record).clone();
+                for (_, field) in &mut record.fields {
+                    let value = std::mem::replace(field, Value::Unknown);
+                    *field = match value {
+                        Value::Container(slot) => {
+                            let copy =
+                                self.slot(self.slots[slot].ty.clone(), Value::Unknown, false);
+                            self.slots[copy].decays = false;
+                            self.assign(&whole(copy), Value::Container(slot));
+                            Value::Container(copy)
+                        }
+                        value => self.copied_containers(value),
+                    };
+                }
+                Value::Record(Rc::new(record))
+            }
+            value => value,
+        }
+    }
+
+    /// What is not known any more includes the elements of the containers there.
+    pub(super) fn forget_containers(&mut self, place: &Place) {
+        let mut open = vec![self.read(place)];
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Container(slot) => {
+                    self.set_bytes(slot, None);
+                    self.write(&whole(slot), Value::Unknown);
+                }
+                Value::Record(record) => {
+                    let fields = record.fields.iter();
+                    let leading =
+                        |value: &&Value| matches!(value, Value::Container(_) | Value::Record(_));
+                    open.extend(fields.map(|(_, value)| value).filter(leading).cloned());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A whole variable.
+pub(super) fn whole(slot: usize) -> Place {
+    Place {
+        slot,
+        path: Vec::new(),
+    }
+}
+
+/// The number of elements from one place of an array to another.
+fn elements_between(first: &Place, last: &Place) -> Option<Value> {
+    let count = last.element()?.checked_sub(first.element()?)?;
+    Some(Value::Int(i64::try_from(count).ok()?, 64, false))
+}
+
+fn has_container(record: &Record) -> bool {
+    record.fields.iter().any(|(_, value)| match value {
+        Value::Container(_) => true,
+        Value::Record(inner) => has_container(inner),
+        _ => false,
+    })
+}
