@@ -252,7 +252,7 @@ impl Host<'_> {
         let assumes_residency = running.is_some_and(|running| running.asked_for_residency);
         let extents: Vec<Option<u64>> = if running.is_some() {
             let arguments = config.arguments.iter();
-            arguments.map(|value| self.bytes_behind(value)).collect()
+            arguments.map(|value| self.bytes_from(value)).collect()
         } else {
             Vec::new()
         };

@@ -57,10 +57,19 @@ impl Host<'_> {
                         data.0.element.as_ref()?.size()
                     }
                     (_, Type::Array(element, _)) => element.size(),
-                    _ => return None,
+                    _ => slot.unit.filter(|bytes| *bytes > 0)?,
                 };
                 at.checked_mul(usize::try_from(element).ok()?)
             }
+            _ => None,
+        }
+    }
+
+    /// The bytes from where a pointer leads to the end of that memory.
+    pub(super) fn bytes_from(&self, pointer: &Value) -> Option<u64> {
+        let all = self.bytes_behind(pointer)?;
+        match pointer {
+            Value::Address(place) => all.checked_sub(self.offset_in(place)? as u64),
             _ => None,
         }
     }

@@ -499,6 +499,7 @@ impl Host<'_> {
                     (Value::Address(_) | Value::Text(_), Op::Add | Op::Subtract)
                         if self.running.is_some() && matches!(b, Value::Int(_, 32.., _)) =>
                     {
+                        self.counts(&a, left, source);
                         pointer_moved(&a, operator, &b)
                     }
                     (Value::Address(_), Op::Subtract) if matches!(b, Value::Address(_)) => {
@@ -554,6 +555,26 @@ impl Host<'_> {
         }
         self.assign(&place, value);
         self.read(&place)
+    }
+
+    /// A pointer that an expression names is counted on from.
+    fn counts(&mut self, pointer: &Value, node: Node, source: Source) {
+        let Value::Address(place) = pointer else {
+            return;
+        };
+        if matches!(self.slots[place.slot].ty, Type::Array(..)) {
+            return;
+        }
+        let size = match self.type_of(node, pointer, source) {
+            Type::Pointer(element, _) => element.size(),
+            _ => 0,
+        };
+        let unit = &mut self.slots[place.slot].unit;
+        *unit = Some(if unit.is_none_or(|known| known == size) {
+            size
+        } else {
+            0
+        });
     }
 
     /// Something is written through what a call gives by reference: a part of its object, or of an argument.

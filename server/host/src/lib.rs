@@ -118,7 +118,7 @@ pub struct LaunchSite {
     pub memory: Vec<HostMemory>,
     /// The loop around it in the function that launches.
     pub around: Option<Arc<HostLoop>>,
-    /// Bytes of the memory that an argument points to, by position.
+    /// Bytes from where an argument points to the end of that memory, by position.
     pub extents: Vec<Option<u64>>,
     /// What that memory holds at each of these launches, by position, where a run knows it.
     pub contents: Vec<Option<Arc<[u8]>>>,

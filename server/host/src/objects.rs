@@ -504,6 +504,12 @@ impl<'p> Host<'p> {
             return value;
         }
         if !self.index.classes.contains_key(&class.name) {
+            // A thread, a reader: it may write through the pointers that it is given.
+            if self.running.is_some() && !only_holds(&class.name) {
+                for value in &values {
+                    self.forget_pointed(value, 0);
+                }
+            }
             return match values.as_slice() {
                 [] => Value::Unknown,
                 // Of a structure that was not read, or of a number.
@@ -793,6 +799,42 @@ impl<'p> Host<'p> {
         }
         Value::Record(Rc::new(all))
     }
+}
+
+/// Classes of the standard library whose objects write nothing through pointers that they are made of; a number is none.
+fn only_holds(class: &str) -> bool {
+    matches!(
+        class,
+        "" | "string"
+            | "string_view"
+            | "pair"
+            | "tuple"
+            | "complex"
+            | "bitset"
+            | "ofstream"
+            | "fstream"
+            | "ifstream"
+            | "map"
+            | "set"
+            | "unordered_map"
+            | "unordered_set"
+            | "vector"
+            | "array"
+            | "deque"
+            | "list"
+            | "host_vector"
+            | "device_vector"
+            | "device_ptr"
+            | "runtime_error"
+            | "logic_error"
+            | "function"
+            | "chrono"
+            | "time_point"
+            | "duration"
+            | "numeric_limits"
+            | "size_t"
+            | "FILE"
+    )
 }
 
 /// The list of arguments in a type that is an instance of a template.

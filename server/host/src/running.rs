@@ -144,6 +144,12 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
                         *known = None;
                     }
                 }
+                // Pointers that move from turn to turn.
+                for (known, other) in known.extents.iter_mut().zip(&met.site.extents) {
+                    if known != other {
+                        *known = None;
+                    }
+                }
                 // A time step that differs from turn to turn.
                 known.reals.retain(|real| met.site.reals.contains(real));
                 known.count = match (known.count, met.site.count) {

@@ -47,6 +47,8 @@ pub(super) struct Slot {
     pub(super) decays: bool,
     /// Of memory that a pointer leads to, and of a container: its bytes.
     pub(super) bytes: Option<u64>,
+    /// Bytes of what pointers into its memory count, where nothing else says it; 0: of different pointers.
+    pub(super) unit: Option<u64>,
     /// Whose memory it is, where a function of a toolkit or of the C library gave it.
     pub(super) memory: Option<MemoryKind>,
     /// A condition that is not known decides whether it is pinned.
@@ -404,6 +406,7 @@ impl<'p> Host<'p> {
             constant,
             decays,
             bytes: None,
+            unit: None,
             memory: None,
             may_be_pinned: false,
         });

@@ -114,7 +114,7 @@ impl Host<'_> {
         }
     }
 
-    fn forget_pointed(&mut self, value: &Value, depth: u32) {
+    pub(super) fn forget_pointed(&mut self, value: &Value, depth: u32) {
         match value {
             Value::Address(place) => self.forget_at(place),
             Value::Array(values) if depth < 3 => {

@@ -99,7 +99,9 @@ impl Hosts {
             .enumerate()
             .map(|(number, path)| {
                 let binary = scratch.file(&number.to_string());
-                if let Err(why) = compiler.program(path, &runtime, &binary, LIMIT)? {
+                let mut sources = vec![path.clone()];
+                sources.extend(linked_with(path)?);
+                if let Err(why) = compiler.program(&sources, &runtime, &binary, LIMIT)? {
                     eprintln!("{}: not compiled: {}", path.display(), why.trim());
                     return Ok(Vec::new());
                 }
@@ -190,7 +192,11 @@ impl Hosts {
     ) -> anyhow::Result<Ran> {
         let words = warplens_base::split_command(arguments);
         let text = with_own_headers(path, 0);
-        let program = Program::read(&text, Dialect::Cuda)?;
+        let read = Program::read(&text, Dialect::Cuda);
+        let program = read.or_else(|error| {
+            eprintln!("{}: no kernel of it is run: {error}", path.display());
+            Program::read("", Dialect::Cuda)
+        })?;
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(LIMIT))?;
         let mut output = tempfile::tempfile()?;
@@ -245,7 +251,12 @@ impl Hosts {
             name: format!("{name} {arguments}"),
             ended,
             said: tail.into_iter().rev().collect::<Vec<_>>().join("\n"),
-            compared: compare::compare(&seen.launches, &sites, is_cut),
+            compared: compare::compare(
+                &seen.launches,
+                &sites,
+                is_cut,
+                ended.is_some_and(|status| status.code().is_some_and(|code| code < 2)),
+            ),
             seen,
         })
     }
@@ -285,6 +296,23 @@ fn properties(profile: &Profile) -> Vec<u64> {
     .map(u64::from)
     .chain([memory])
     .collect()
+}
+
+/// The sources beside a program's that have no `main` of their own.
+fn linked_with(main: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let folder = main.parent().unwrap_or(Path::new("."));
+    let mut linked = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("cu" | "cpp" | "cc" | "c"))
+            && !String::from_utf8_lossy(&std::fs::read(&path)?).contains(" main(")
+        {
+            linked.push(path);
+        }
+    }
+    linked.sort();
+    Ok(linked)
 }
 
 /// A text with the headers beside it that it includes, for the oracle.

@@ -123,10 +123,10 @@ impl Compiler {
         Ok(())
     }
 
-    /// A source and the runtime that it is linked with as a program; the compiler's errors where there is none.
+    /// Sources and the runtime that they are linked with as a program; the compiler's errors where there is none.
     pub fn program(
         &self,
-        source: &Path,
+        sources: &[PathBuf],
         runtime: &Path,
         binary: &Path,
         limit: Duration,
@@ -139,7 +139,7 @@ impl Compiler {
             .arg(format!("-arch={}", self.arch))
             .arg("-o")
             .arg(binary)
-            .arg(source)
+            .args(sources)
             .arg(runtime);
         let told = process::captured(&mut compile, limit)?;
         Ok(if told.success {

@@ -1,5 +1,10 @@
 //! What the tests of host programs share.
 
+// Each of them uses a part.
+#![allow(dead_code)]
+
+pub mod running;
+
 use std::path::Path;
 use std::sync::Arc;
 

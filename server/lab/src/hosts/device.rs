@@ -6,10 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use warplens_oracle::{Device, Launch, Parameter, Program, Scalar};
+use warplens_oracle::{Device, Launch, Parameter, Program, Scalar, Word};
 
-/// Bytes of one allocation.
-const LARGEST: u64 = 1 << 28;
+/// Bytes of one allocation, and of a copy.
+const LARGEST: u64 = 1 << 33;
 /// Bytes of arrays that are kept as launches found them.
 const MOST_KEPT: usize = 1 << 29;
 /// Addresses that the runtime cannot mistake for those of the program.
@@ -38,6 +38,8 @@ pub enum Passed {
     Words(Vec<(String, Number)>),
     /// What it points to; `None` where that is nothing.
     Pointer(Option<Array>),
+    /// A structure that was not read.
+    Unknown,
 }
 
 /// What a pointer points to.
@@ -49,8 +51,8 @@ pub struct Array {
     pub contents: Option<Arc<[u8]>>,
     /// All that it holds is the host's, which has written it as a whole, and no kernel has changed it.
     pub is_of_host: bool,
-    /// Its elements are integers.
-    pub has_integers: bool,
+    /// What its elements are, where the kernel says they are scalars.
+    pub element: Option<Scalar>,
 }
 
 /// Who wrote an array.
@@ -135,7 +137,16 @@ struct Served<'p> {
     /// By array: who wrote it last; the variables of the program are the host's.
     writers: BTreeMap<u64, Writer>,
     /// A launch whose arguments are to come.
-    open: Option<(Made, Launch, Result<Vec<Parameter>, String>)>,
+    open: Option<Open>,
+}
+
+/// A launch whose arguments are to come.
+struct Open {
+    made: Made,
+    launch: Launch,
+    parameters: Vec<Parameter>,
+    /// Why its kernel was not read.
+    unread: Option<String>,
 }
 
 impl Served<'_> {
@@ -253,14 +264,12 @@ impl Served<'_> {
             steps: self.steps,
             ..Launch::default()
         };
-        let parameters = self
-            .device
-            .parameters(&kernel, &launch)
-            .map_err(|error| error.to_string());
-        let sizes = match &parameters {
-            Ok(parameters) => parameters.iter().map(|one| one.size).collect(),
-            Err(_) => Vec::new(),
+        let read = self.device.parameters(&kernel, &launch);
+        let (parameters, unread) = match read {
+            Ok(parameters) => (parameters, None),
+            Err(error) => (named_parameters(name), Some(error.to_string())),
         };
+        let sizes = parameters.iter().map(|one| one.size).collect();
         let made = Made {
             kernel,
             template,
@@ -270,44 +279,47 @@ impl Served<'_> {
             arguments: Vec::new(),
             is_after_unrun: !self.seen.not_run.is_empty(),
         };
-        self.open = Some((made, launch, parameters));
+        self.open = Some(Open {
+            made,
+            launch,
+            parameters,
+            unread,
+        });
         sizes
     }
 
     fn launch(&mut self, mut bytes: &[u8]) {
-        let Some((mut made, launch, parameters)) = self.open.take() else {
+        let Some(open) = self.open.take() else {
             return;
         };
+        let (mut made, launch) = (open.made, open.launch);
         let kernel = made.kernel.clone();
         let mut arrays: Vec<(u64, Arc<[u8]>)> = Vec::new();
-        let result = parameters.and_then(|parameters| {
-            let mut given = Vec::new();
-            for parameter in &parameters {
-                let (own, rest) = bytes
-                    .split_at_checked(parameter.size as usize)
-                    .ok_or("half an argument")?;
-                bytes = rest;
-                let passed = self.passed(parameter, own);
-                if let Passed::Pointer(Some(Array {
-                    contents: Some(contents),
-                    ..
-                })) = &passed
-                {
-                    let address = numbers(own).first().copied().unwrap_or_default();
-                    arrays.push((address, Arc::clone(contents)));
-                }
-                made.arguments.push(passed);
-                given.push(own.to_vec());
+        let mut given = Vec::new();
+        for parameter in &open.parameters {
+            let Some((own, rest)) = bytes.split_at_checked(parameter.size as usize) else {
+                return;
+            };
+            bytes = rest;
+            let passed = self.passed(parameter, own);
+            if let Passed::Pointer(Some(Array {
+                contents: Some(contents),
+                ..
+            })) = &passed
+            {
+                let address = numbers(own).first().copied().unwrap_or_default();
+                arrays.push((address, Arc::clone(contents)));
             }
-            let run = self
-                .device
-                .launch(&kernel, &launch, &given)
-                .map_err(|error| error.to_string())?;
-            match run.undefined {
-                Some(undefined) => Err(undefined.to_string()),
-                None => Ok(()),
-            }
-        });
+            made.arguments.push(passed);
+            given.push(own.to_vec());
+        }
+        let result = match open.unread {
+            Some(why) => Err(why),
+            None => match self.device.launch(&kernel, &launch, &given) {
+                Err(error) => Err(error.to_string()),
+                Ok(run) => run.undefined.map_or(Ok(()), |what| Err(what.to_string())),
+            },
+        };
         if let Err(why) = result {
             self.seen.not_run.entry(kernel).or_insert(why);
         }
@@ -341,8 +353,11 @@ impl Served<'_> {
                 bytes: array.len() as u64,
                 contents: keeps.then(|| Arc::from(&*array)),
                 is_of_host,
-                has_integers: only.element.is_some_and(|element| !element.is_float()),
+                element: only.element,
             }));
+        }
+        if parameter.words.is_empty() {
+            return Passed::Unknown;
         }
         let mut words = Vec::new();
         for found in &parameter.words {
@@ -372,6 +387,75 @@ fn number(scalar: Scalar, word: u64) -> Number {
             Number::Whole(word as i64)
         }
     }
+}
+
+/// The parameters that a name of the linker says, as it is shown; a structure has no words.
+fn named_parameters(name: &str) -> Vec<Parameter> {
+    let Some(list) = parameter_list(name) else {
+        return Vec::new();
+    };
+    let types = list_of(list).into_iter().filter(|ty| ty != "void");
+    let parameter = |ty: String| {
+        let word = |scalar: Option<Scalar>, element| Parameter {
+            size: scalar.map_or(8, Scalar::size),
+            words: vec![Word {
+                path: String::new(),
+                offset: 0,
+                scalar,
+                element,
+            }],
+        };
+        // A pointer to an array.
+        if ty.contains("(*)") {
+            return word(None, None);
+        }
+        if let Some(to) = ty.strip_suffix('*') {
+            return word(None, scalar_named(to.trim_end_matches(" const")));
+        }
+        match scalar_named(&ty) {
+            Some(scalar) => word(Some(scalar), None),
+            None => Parameter {
+                size: 0,
+                words: Vec::new(),
+            },
+        }
+    };
+    types.map(parameter).collect()
+}
+
+/// What is between the last parentheses of a name.
+fn parameter_list(name: &str) -> Option<&str> {
+    let end = name.rfind(')')?;
+    let mut depth = 0;
+    for (at, c) in name[..=end].char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(&name[at + 1..end]);
+        }
+    }
+    None
+}
+
+/// A scalar by its name in a name of the linker.
+pub fn scalar_named(ty: &str) -> Option<Scalar> {
+    Some(match ty {
+        "bool" => Scalar::Bool,
+        "char" | "signed char" => Scalar::I8,
+        "unsigned char" => Scalar::U8,
+        "short" => Scalar::I16,
+        "unsigned short" => Scalar::U16,
+        "int" => Scalar::I32,
+        "unsigned int" => Scalar::U32,
+        "long" | "long long" => Scalar::I64,
+        "unsigned long" | "unsigned long long" => Scalar::U64,
+        "float" => Scalar::F32,
+        "double" => Scalar::F64,
+        _ => return None,
+    })
 }
 
 /// The plain name and the template arguments of `void space::kernel<1, float>(float*, int)`.
@@ -405,7 +489,17 @@ pub fn split_name(name: &str) -> (String, Vec<String>) {
         _ => (&name[..end], ""),
     };
     let plain = plain.rsplit([':', ' ']).next().unwrap_or(plain);
-    let mut template = Vec::new();
+    let template = list_of(list).into_iter().map(|text| {
+        // `(bool)1`
+        let number = text.split_once(')').filter(|_| text.starts_with('('));
+        number.map_or_else(|| text.clone(), |(_, number)| number.to_owned())
+    });
+    (plain.to_owned(), template.collect())
+}
+
+/// What commas separate, outside of brackets.
+fn list_of(list: &str) -> Vec<String> {
+    let mut all = Vec::new();
     let (mut depth, mut from) = (0, 0);
     for (at, c) in list.char_indices().chain([(list.len(), ',')]) {
         match c {
@@ -414,17 +508,14 @@ pub fn split_name(name: &str) -> (String, Vec<String>) {
             ',' if depth == 0 => {
                 let text = list[from..at].trim();
                 from = at + 1;
-                // `(bool)1`
-                let number = text.split_once(')').filter(|_| text.starts_with('('));
-                let text = number.map_or(text, |(_, number)| number);
                 if !text.is_empty() {
-                    template.push(text.to_owned());
+                    all.push(text.to_owned());
                 }
             }
             _ => {}
         }
     }
-    (plain.to_owned(), template)
+    all
 }
 
 fn numbers(bytes: &[u8]) -> Vec<u64> {
@@ -436,7 +527,7 @@ fn numbers(bytes: &[u8]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::split_name;
+    use super::{named_parameters, split_name};
 
     #[test]
     fn names_are_split_as_the_demangler_writes_them() {
@@ -452,5 +543,19 @@ mod tests {
             "k|std::pair<int, int>|3u"
         );
         assert_eq!(split("plain"), "plain|");
+    }
+
+    #[test]
+    fn a_name_says_what_a_launch_passes() {
+        let sizes = |name| {
+            let all = named_parameters(name).into_iter();
+            all.map(|one| (one.size, one.words.len()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sizes("k()"), []);
+        assert_eq!(
+            sizes("void k<int, (bool)1>(float const*, unsigned char, double (*) [3], Box<int, 2>)"),
+            [(8, 1), (1, 1), (8, 1), (0, 0)]
+        );
     }
 }

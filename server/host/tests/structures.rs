@@ -1,0 +1,220 @@
+//! Programs in the C++ of today that are run: class templates that own device memory, containers in classes, loops over
+//! elements, tables of kernels.
+
+mod common;
+
+use common::running::{LAUNCH, data, launches, n, ran, words};
+
+/// Device memory that frees itself, as many programs write it anew.
+const BUFFER: &str = "
+    template <typename T> class Buffer {
+     public:
+      explicit Buffer(size_t count) : count_(count) { cudaMalloc(&data_, count * sizeof(T)); }
+      explicit Buffer(const std::vector<T>& host) : Buffer(host.size()) { upload(host); }
+      ~Buffer() { cudaFree(data_); }
+      void upload(const std::vector<T>& host) {
+        cudaMemcpy(data_, host.data(), count_ * sizeof(T), cudaMemcpyHostToDevice);
+      }
+      T* get() const { return data_; }
+      size_t size() const { return count_; }
+     private:
+      T* data_ = nullptr;
+      size_t count_;
+    };
+    std::vector<int> ramp(size_t count) {
+      std::vector<int> values(count);
+      for (size_t i = 0; i < count; ++i) values[i] = static_cast<int>(i % 7);
+      return values;
+    }
+";
+
+/// The extent of the first argument of the only launch, and its second argument.
+fn extent(before: &str, body: &str) -> (Option<u64>, Option<i64>) {
+    let sites = launches(before, body);
+    assert_eq!(sites.len(), 1, "{body}");
+    (sites[0].extents[0], sites[0].arguments[1])
+}
+
+#[test]
+fn a_class_template_is_walked_with_its_arguments() {
+    let launch = "k<<<1, 32>>>(b.get(), b.size());";
+    assert_eq!(
+        extent(BUFFER, &format!("Buffer<int> b(1000); {launch}")),
+        (Some(4000), Some(1000))
+    );
+    // The constructor is chosen by the type of what it is given.
+    let body = format!("std::vector<int> h(300); Buffer<int> b(h); {launch}");
+    assert_eq!(extent(BUFFER, &body), (Some(1200), Some(300)));
+    let body = format!("Buffer<int> b(ramp(200)); {launch}");
+    assert_eq!(extent(BUFFER, &body), (Some(800), Some(200)));
+    let derived = format!(
+        "{BUFFER} template <class U, int N> struct Tile : Buffer<U> {{ Tile() : Buffer<U>(N * N) {{}} }};"
+    );
+    let body = format!("Tile<int, 16> b; {launch}");
+    assert_eq!(extent(&derived, &body), (Some(1024), Some(256)));
+}
+
+#[test]
+fn what_a_container_holds_reaches_the_kernel() {
+    let found = data(
+        BUFFER,
+        "Buffer<int> b(ramp(100)); k<<<1, 32>>>(b.get(), 1);",
+    );
+    let expected: Vec<i32> = (0..100).map(|i| i % 7).collect();
+    assert_eq!(found, Some(expected));
+}
+
+#[test]
+fn a_container_that_is_a_member_is_the_objects_own() {
+    let graph = "
+        struct Graph {
+          std::vector<int> offsets, edges;
+          int nodes = 0;
+          Graph(int n) : offsets(n + 1), nodes(n) {
+            for (int i = 0; i < n; ++i) {
+              offsets[i] = edges.size();
+              for (int j = 0; j < i % 3; ++j) edges.push_back(i);
+            }
+            offsets[n] = edges.size();
+          }
+        };";
+    let of = |rest: &str| n(graph, &format!("Graph g(100); {rest} {LAUNCH}"));
+    assert_eq!(of("int n = g.edges.size();"), Some(99));
+    assert_eq!(of("int n = g.offsets[100] + g.offsets.size();"), Some(200));
+    // A copy is another one.
+    let copied = "Graph h = g; h.edges.clear(); h.offsets.resize(7);";
+    assert_eq!(
+        of(&format!(
+            "{copied} int n = g.edges.size() * 100 + h.edges.size() * 10 + h.offsets.size();"
+        )),
+        Some(9907)
+    );
+    // What gets the object by its address may change its containers.
+    assert_eq!(of("unread(&g); int n = g.edges.size();"), None);
+    // What gets a member by its address may not change the ones beside it.
+    assert_eq!(of("unread(&g.nodes); int n = g.edges.size();"), Some(99));
+    assert_eq!(of("unread(&g.nodes); int n = g.nodes;"), None);
+}
+
+#[test]
+fn a_loop_over_elements_writes_through_its_reference() {
+    let few = "std::vector<int> v(10); for (auto& x : v) x = 3; int n = v[4];";
+    assert_eq!(n("", &format!("{few} {LAUNCH}")), Some(3));
+    let list = "int t[3] = {1, 2, 3}; for (int& x : t) x *= 2; int n = t[1];";
+    assert_eq!(n("", &format!("{list} {LAUNCH}")), Some(4));
+    let copies = "int t[3] = {1, 2, 3}; for (int x : t) x *= 2; int n = t[1];";
+    assert_eq!(n("", &format!("{copies} {LAUNCH}")), Some(2));
+    let many = "int at = 0; std::vector<int> v(500); for (int& x : v) x = at++ % 5; int n = v[499] + v.size();";
+    assert_eq!(n("", &format!("{many} {LAUNCH}")), Some(504));
+    let written = "std::vector<int> v(10); for (int& x : v) unread(&x); int n = v[4];";
+    assert_eq!(n("", &format!("{written} {LAUNCH}")), None);
+    let pairs = "struct P { int a, b; }; std::vector<P> v; v.push_back({7, 8}); int n = 0;
+                 for (auto [a, b] : v) n += a * b;";
+    assert_eq!(n("", &format!("{pairs} {LAUNCH}")), Some(56));
+}
+
+#[test]
+fn each_turn_over_a_container_is_a_launch() {
+    let sites = launches(
+        "",
+        "std::vector<float> times(200); int *d; cudaMalloc(&d, 4);
+         for (float& ms : times) { k<<<1, 32>>>(d, 5); cudaEventElapsedTime(&ms, a, b); }",
+    );
+    assert_eq!(sites.len(), 1);
+    assert_eq!(sites[0].count, Some(200));
+}
+
+#[test]
+fn a_table_of_kernels_launches_each() {
+    let text = "
+        __global__ void k(int *data, int n) { data[threadIdx.x] = n; }
+        __global__ void j(int *data, int n) { data[threadIdx.x] += n; }
+        int main() {
+          int *d; cudaMalloc(&d, 400);
+          const struct { const char *name; void (*kernel)(int *, int); int n; } all[] = {{\"k\", k, 10}, {\"j\", j, 20}};
+          for (const auto& each : all) each.kernel<<<1, 32>>>(d, each.n);
+          for (const bool first : {true, false}) (first ? k : j)<<<2, 32>>>(d, 7);
+        }";
+    let found = ran(text, &[]).sites.into_iter();
+    let found: Vec<(String, Option<i64>)> =
+        found.map(|site| (site.kernel, site.arguments[1])).collect();
+    let expected = [("k", 10), ("j", 20), ("k", 7), ("j", 7)];
+    let expected = expected.map(|(kernel, n)| (kernel.to_owned(), Some(n)));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_reference_is_another_name() {
+    let point = "struct Point { int x, y; std::vector<int> all; };";
+    let body = "Point p; p.x = 1; int& r = p.x; r = 50; int n = p.x;";
+    assert_eq!(n(point, &format!("{body} {LAUNCH}")), Some(50));
+    let body =
+        "Point p; auto& all = p.all; all.push_back(4); all.push_back(5); int n = p.all.size();";
+    assert_eq!(n(point, &format!("{body} {LAUNCH}")), Some(2));
+    // Written through what a member function gives.
+    let matrix = "struct Matrix { std::vector<int> v; Matrix(int n) : v(n, 3) {}
+                    int& operator()(int i) { return v[i]; } };";
+    let body = "Matrix m(8); m(2) = 9; int n = m.v[2];";
+    assert_eq!(n(matrix, &format!("{body} {LAUNCH}")), None);
+}
+
+#[test]
+fn the_algorithms_of_the_library_give_arrays_their_numbers() {
+    let sized = |body: &str| {
+        let body = format!(
+            "std::vector<int> v(200); {body} int *d; cudaMalloc(&d, 800);
+             cudaMemcpy(d, v.data(), 800, cudaMemcpyHostToDevice); k<<<1, 32>>>(d, 1);"
+        );
+        let sites = launches("", &body);
+        words(sites[0].contents[0].as_deref()).map(|all| (all[0], all[150]))
+    };
+    assert_eq!(sized("std::iota(v.begin(), v.end(), 3);"), Some((3, 153)));
+    assert_eq!(sized("std::fill(v.begin() + 1, v.end(), 4);"), Some((0, 4)));
+    assert_eq!(sized("std::fill_n(v.begin(), 10, 4);"), Some((4, 0)));
+    let descending = "for (int i = 0; i < 200; i++) v[i] = 199 - i;";
+    assert_eq!(
+        sized(&format!("{descending} std::sort(v.begin(), v.end());")),
+        Some((0, 150))
+    );
+    let sums = "std::iota(v.begin(), v.end(), 1); std::partial_sum(v.begin(), v.end(), v.begin());";
+    assert_eq!(sized(sums), Some((1, 11476)));
+    // By an order that is not read.
+    assert_eq!(
+        sized(&format!(
+            "{descending} std::sort(v.begin(), v.end(), less);"
+        )),
+        None
+    );
+    let sum = "std::vector<int> v(200); std::iota(v.begin(), v.end(), 0);
+               int n = std::accumulate(v.begin(), v.end(), 5) + *std::max_element(v.begin(), v.end());";
+    assert_eq!(n("", &format!("{sum} {LAUNCH}")), Some(20_104));
+}
+
+#[test]
+fn a_condition_that_is_not_known_leaves_a_length_open() {
+    let grown = "std::vector<int> v(10); if (unread()) v.resize(12); int n = v.size();";
+    assert_eq!(n("", &format!("{grown} {LAUNCH}")), None);
+    let same = "std::vector<int> v(10); if (unread()) v[3] = 12; int n = v.size();";
+    assert_eq!(n("", &format!("{same} {LAUNCH}")), Some(10));
+}
+
+#[test]
+fn a_thread_may_write_what_it_is_given() {
+    let body = |thread: &str| {
+        format!(
+            "int *h = (int *)malloc(40); memset(h, 0, 40); {thread} int *d; cudaMalloc(&d, 40);
+             cudaMemcpy(d, h, 40, cudaMemcpyHostToDevice); k<<<1, 32>>>(d, 1);"
+        )
+    };
+    assert_eq!(data("", &body("")), Some(vec![0; 10]));
+    assert_eq!(data("", &body("std::thread t(work, h); t.join();")), None);
+}
+
+#[test]
+fn a_pointer_into_an_array_leads_to_its_rest() {
+    let body = "int *d; cudaMalloc(&d, 400); k<<<1, 32>>>(d + 10, 1);";
+    assert_eq!(extent("", body), (Some(360), Some(1)));
+    // Counted in bytes, then in integers.
+    let body = "char *d; cudaMalloc(&d, 400); int *p = (int *)(d + 40); k<<<1, 32>>>(p + 1, 1);";
+    assert_eq!(extent("", body), (None, Some(1)));
+}
