@@ -18,6 +18,7 @@ use super::state::Host;
 use super::value::{MOST_ELEMENTS, Place, Step, Value, binary};
 
 /// Elements from one iterator to another.
+#[derive(Clone, Copy)]
 struct Elements {
     slot: usize,
     first: usize,
@@ -61,14 +62,14 @@ impl Host<'_> {
             }
             ("sort" | "stable_sort", 0) => {
                 let elements = between?;
-                let mut all = self.numbers_of(&elements)?;
+                let mut all = self.numbers_of(elements)?;
                 let kind = self.kind_of(elements.slot)?;
                 all.sort_by(|a, b| compared(kind, *a, *b));
                 self.each_element(elements, |at, _| all.get(at).copied())
             }
             ("reverse", 0) => {
                 let elements = between?;
-                let all = self.numbers_of(&elements)?;
+                let all = self.numbers_of(elements)?;
                 self.each_element(elements, |at, _| all.get(all.len() - 1 - at).copied())
             }
             ("partial_sum" | "inclusive_scan" | "exclusive_scan", 1 | 2) => {
@@ -78,7 +79,7 @@ impl Host<'_> {
                 let elements = between?;
                 let kind = self.kind_of(elements.slot)?;
                 let start = given.unwrap_or(value_of(0, kind));
-                let numbers = self.numbers_of(&elements)?;
+                let numbers = self.numbers_of(elements)?;
                 // A sum of floating point depends on its order.
                 if kind.is_float() || !matches!(start, Value::Int(..)) {
                     return None;
@@ -95,7 +96,7 @@ impl Host<'_> {
             ("max_element" | "min_element", 0) => {
                 let elements = between?;
                 let kind = self.kind_of(elements.slot)?;
-                let numbers = self.numbers_of(&elements)?;
+                let numbers = self.numbers_of(elements)?;
                 let mut best = 0;
                 for at in 1..numbers.len() {
                     let order = compared(kind, numbers[at], numbers[best]);
@@ -140,7 +141,7 @@ impl Host<'_> {
             .map_or(value_of(0, kind), |start| start.value.clone());
         let target = Elements::counted(to, i64::try_from(elements.count).ok()?)?;
         let sums = (!kind.is_float() && self.kind_of(target.slot) == Some(kind))
-            .then(|| self.numbers_of(&elements))
+            .then(|| self.numbers_of(elements))
             .flatten()
             .and_then(|numbers| {
                 let mut sum = start;
@@ -171,7 +172,7 @@ impl Host<'_> {
     }
 
     /// The bits of numbers that are all known.
-    fn numbers_of(&self, elements: &Elements) -> Option<Vec<i64>> {
+    fn numbers_of(&self, elements: Elements) -> Option<Vec<i64>> {
         let kind = self.kind_of(elements.slot)?;
         let data = self.data_of(elements.slot)?;
         let all = elements.first..elements.first.checked_add(elements.count)?;

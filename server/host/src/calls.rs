@@ -483,7 +483,7 @@ impl Host<'_> {
                 (Some(_), Some(frame)) => frame.bindings.clone(),
                 _ => Bindings::new(),
             };
-            let at = self.best(&candidates, arguments, bindings, source)?;
+            let at = self.best(&candidates, arguments, &bindings, source)?;
             let function = &self.index.functions[own[at]];
             let (definition, template) = (function.node, function.template);
             let callee = self.source_in(function);
@@ -522,7 +522,7 @@ impl Host<'_> {
                 Some((node, template_of(node), Source::new(&definition.text, true)))
             })
             .collect();
-        let at = self.best(&candidates, arguments, Bindings::new(), source)?;
+        let at = self.best(&candidates, arguments, &Bindings::new(), source)?;
         let (definition, template, callee) = candidates[at];
         Some(self.invoke(
             definition, template, callee, None, None, named, arguments, node, source,

@@ -149,6 +149,34 @@ impl Host<'_> {
         }
     }
 
+    /// A value in which any number may be another one; its containers are as long as they were.
+    pub(super) fn without_numbers(&mut self, value: Value, place: &Place) -> Value {
+        match value {
+            Value::Record(record) => {
+                let mut record = (*record).clone();
+                for (_, field) in &mut record.fields {
+                    let value = std::mem::replace(field, Value::Unknown);
+                    *field = self.without_numbers(value, place);
+                }
+                Value::Record(Rc::new(record))
+            }
+            Value::Container(slot) => {
+                let length = self.length_of(&whole(slot));
+                let element = self.slots[slot].ty.element().map_or(0, Type::size);
+                let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
+                let bytes = length.and_then(|length| length.checked_mul(element));
+                self.write(&whole(slot), Value::Unknown);
+                self.set_bytes(slot, bytes.filter(|_| element > 0));
+                Value::Container(slot)
+            }
+            Value::Array(_) if self.is_container(place) => {
+                let _ = self.without_numbers(Value::Container(place.slot), place);
+                Value::Unknown
+            }
+            _ => Value::Unknown,
+        }
+    }
+
     /// What is not known any more includes the elements of the containers there.
     pub(super) fn forget_containers(&mut self, place: &Place) {
         let mut open = vec![self.read(place)];

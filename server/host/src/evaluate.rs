@@ -528,7 +528,8 @@ impl Host<'_> {
         };
         let Some(place) = self.place(left, source) else {
             self.eval(left, source);
-            self.forget_returned(left, source);
+            let number = matches!(value, Value::Int(..) | Value::Float(..));
+            self.forget_returned(left, number, source);
             return Value::Unknown;
         };
         let before = self.read(&place);
@@ -577,8 +578,9 @@ impl Host<'_> {
         });
     }
 
-    /// Something is written through what a call gives by reference: a part of its object, or of an argument.
-    pub(super) fn forget_returned(&mut self, call: Node, source: Source) {
+    /// Something is written through what a call gives by reference: a part of its object, or of an argument. `number`: it is a
+    /// number, which is no container.
+    pub(super) fn forget_returned(&mut self, call: Node, number: bool, source: Source) {
         if call.kind() != Kind::CallExpression {
             return;
         }
@@ -604,6 +606,10 @@ impl Host<'_> {
                 // A number among the arguments is an index.
                 Some((Value::Int(..) | Value::Float(..) | Value::Text(_), _)) | None => {}
                 Some((Value::Address(to), _)) => self.forget_at(&to),
+                Some((value, place)) if number => {
+                    let open = self.without_numbers(value, &place);
+                    self.write(&place, open);
+                }
                 Some((_, place)) => self.forget_at(&place),
             }
         }

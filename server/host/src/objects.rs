@@ -334,7 +334,7 @@ impl<'p> Host<'p> {
             })
             .collect();
         let bindings = self.bindings_in(class, this);
-        let at = self.best(&candidates, arguments, bindings, source)?;
+        let at = self.best(&candidates, arguments, &bindings, source)?;
         let (definition, template, own) = candidates[at];
         Some(self.invoke(
             definition,
@@ -553,7 +553,7 @@ impl<'p> Host<'p> {
         }
         self.slots[slot].value = fields;
         let bindings = self.bindings_in(&class.name, &place);
-        let Some(at) = self.best(&constructors, given, bindings, source) else {
+        let Some(at) = self.best(&constructors, given, &bindings, source) else {
             // A member that the list of its class's constructor gives its values.
             return if given.is_empty() && self.running.is_some() {
                 self.read(&place)

@@ -19,7 +19,7 @@ impl Host<'_> {
         &mut self,
         candidates: &[(Node, Option<Node>, Source)],
         arguments: &[Argument],
-        bindings: Bindings,
+        bindings: &Bindings,
         source: Source,
     ) -> Option<usize> {
         let mut fitting: Vec<usize> = (0..candidates.len())

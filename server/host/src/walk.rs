@@ -786,7 +786,7 @@ impl Host<'_> {
                 }
                 // What a call gives by reference may be written through it.
                 if !constant {
-                    self.forget_returned(value, source);
+                    self.forget_returned(value, false, source);
                 }
             }
             if let Some(slot) = self.declare(node, declarator, source) {

@@ -39,8 +39,8 @@ enum Group {
     Generated,
     /// Licences, bans and sources of the dependencies
     Licences,
-    /// nvcc compiles tests/kernels, which is understood, and what it makes of them is what is predicted; and calibrate's
-    /// benchmarks
+    /// nvcc compiles tests/kernels, which is understood, and what it makes of them is what is predicted; programs run from
+    /// end to end launch what is predicted; and calibrate's benchmarks
     Compilers,
     /// oclgrind executes the OpenCL kernels of tests/kernels, and its counts are ours; and calibrate's benchmarks
     Oclgrind,
@@ -328,7 +328,7 @@ fn oclgrind(group: Group) -> Verdict {
 }
 
 /// nvcc compiles our kernels, calibrate's benchmarks, and what code actions make of others; what we read of its output is held against what it
-/// says, and what we predict against what it made. The script finds or installs the compiler; the others look in the same places.
+/// says, what we predict against what it made, and what we say of launches against those of programs that run. The script finds or installs the compiler; the others look in the same places.
 fn compilers(group: Group, mut script: Command) -> Verdict {
     let mut passed = match process::run(&mut script, group.limit()) {
         Ok(outcome) if outcome.success => outcome.passed,
@@ -347,14 +347,26 @@ fn compilers(group: Group, mut script: Command) -> Verdict {
         Ok(outcome) if outcome.success => passed += outcome.passed,
         other => return finish(group, other),
     }
-    let held = laboratory(&["compiled", "--check"], group.limit());
+    let mut failed = 0;
+    let mut success = true;
+    for task in ["compiled", "hosts"] {
+        match laboratory(&[task, "--check"], group.limit()) {
+            Ok(held) => {
+                passed += held.passed;
+                // One that ends without a verdict has failed as well.
+                failed += held.failed.max(u64::from(!held.success));
+                success &= held.success;
+            }
+            other => return finish(group, other),
+        }
+    }
     let mut verdict = finish(
         group,
-        held.map(|held| Outcome {
-            passed: passed + held.passed,
-            // One that ends without a verdict has failed as well.
-            failed: held.failed.max(u64::from(!held.success)),
-            ..held
+        Ok(Outcome {
+            success,
+            passed,
+            failed,
+            ..Outcome::default()
         }),
     );
     if verdict.remark.is_empty() {

@@ -137,13 +137,22 @@ impl<'a> Said<'a> {
 }
 
 fn same_launch(a: &LaunchSite, b: &LaunchSite) -> bool {
+    let scalar = |ty: &Option<Type>| {
+        let element = ty.as_ref().and_then(Type::element).cloned();
+        element.filter(|element| matches!(element, Type::Int { .. } | Type::Float { .. }))
+    };
+    let differ = |(a, b): (&Option<Type>, &Option<Type>)| match (scalar(a), scalar(b)) {
+        (Some(a), Some(b)) => a != b,
+        _ => false,
+    };
+    let mut types = a.argument_types.iter().zip(&b.argument_types);
     a.kernel == b.kernel
         && (a.grid, a.block) == (b.grid, b.block)
         && a.dynamic_shared_bytes == b.dynamic_shared_bytes
         && a.template_args == b.template_args
         && (&a.arguments, &a.members) == (&b.arguments, &b.members)
         && a.reals == b.reals
-        && a.argument_types == b.argument_types
+        && !types.any(differ)
 }
 
 /// Compares. `is_cut`: there is more than `sites`; `ended`: the program came to its end.

@@ -175,7 +175,14 @@ impl Served<'_> {
                 done(true)
             }
             3 => {
-                self.written(a, payload.len());
+                // Managed memory comes before each launch, whoever wrote it.
+                let same = self
+                    .device
+                    .bytes(a)
+                    .is_some_and(|array| array.starts_with(payload));
+                if !same || self.writer(a) == Writer::Neither {
+                    self.written(a, payload.len());
+                }
                 let array = self.device.bytes(a);
                 let place = array.and_then(|array| array.get_mut(..payload.len()));
                 done(place.map(|place| place.copy_from_slice(payload)).is_some())
