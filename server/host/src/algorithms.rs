@@ -29,7 +29,7 @@ impl Host<'_> {
     /// Such an algorithm; `None` for another function.
     pub(super) fn algorithm_call(&mut self, name: &str, arguments: &[Argument]) -> Option<Value> {
         self.running.as_ref()?;
-        // An execution policy stands before the iterators.
+        // An execution policy comes before the iterators.
         let policy = arguments
             .first()
             .is_some_and(|first| !matches!(first.value, Value::Address(_)));

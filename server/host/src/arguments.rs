@@ -1,5 +1,6 @@
 //! A call as it is evaluated: the name of its function, and its arguments with their values.
 
+use warplens_ir::Bound;
 use warplens_syntax::Node;
 
 use super::value::{Place, Value};
@@ -26,6 +27,8 @@ impl Argument<'_> {
 pub(super) struct Named<'t> {
     pub(super) name: String,
     pub(super) template_list: Option<Node<'t>>,
+    /// The arguments of its template, where the name comes from elsewhere.
+    pub(super) template_args: Vec<Option<Bound>>,
     /// `a::b`.
     pub(super) scope: Option<String>,
 }

@@ -12,7 +12,7 @@ use super::containers::whole;
 use super::index::plain;
 use super::nodes::{full_name, meant, name_of_function, parameter_list, parts, template_of, text};
 use super::state::{Frame, Host};
-use super::value::{Lambda, Place, Scope, Value, library};
+use super::value::{FunctionName, Lambda, Place, Scope, Value, library};
 use warplens_hir::Source;
 use warplens_hir::function_declarator;
 use warplens_hir::node_ending;
@@ -117,6 +117,7 @@ impl Host<'_> {
         let named = Named {
             name: text(name_node, source).trim().to_owned(),
             template_list,
+            template_args: Vec::new(),
             scope: function
                 .field(Field::Scope)
                 .filter(|_| function.kind() == Kind::QualifiedIdentifier)
@@ -142,6 +143,14 @@ impl Host<'_> {
             self.forget_arguments("", &arguments, source);
             return Value::Unknown;
         }
+        // `(*f)()`.
+        if called.kind() == Kind::PointerExpression
+            && let value @ (Value::Function(_) | Value::Lambda(_)) = self.eval(called, source)
+        {
+            return self
+                .call_value(&value, node, &arguments, source)
+                .unwrap_or(Value::Unknown);
+        }
         // A variable that holds what is called.
         if matches!(
             function.kind(),
@@ -162,13 +171,8 @@ impl Host<'_> {
                         return value;
                     }
                 }
-                Value::Function(name) => {
-                    let named = Named {
-                        name: name.to_string(),
-                        template_list: None,
-                        scope: None,
-                    };
-                    if let Some(value) = self.call_named(node, &named, &arguments, source) {
+                Value::Function(callee) => {
+                    if let Some(value) = self.call_function(&callee, node, &arguments, source) {
                         return value;
                     }
                 }
@@ -436,6 +440,37 @@ impl Host<'_> {
         None
     }
 
+    /// Calls what a value is, a function or a lambda; `None` where it is not walked.
+    pub(super) fn call_value(
+        &mut self,
+        value: &Value,
+        node: Node,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        match value {
+            Value::Function(callee) => self.call_function(callee, node, arguments, source),
+            Value::Lambda(lambda) => self.call_lambda(&lambda.0, Some(arguments)),
+            _ => None,
+        }
+    }
+
+    fn call_function(
+        &mut self,
+        callee: &FunctionName,
+        node: Node,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let named = Named {
+            name: callee.name.clone(),
+            template_list: None,
+            template_args: callee.template_args.clone(),
+            scope: None,
+        };
+        self.call_named(node, &named, arguments, source)
+    }
+
     /// A function of the file or of a header; `None` where it is not walked.
     fn call_named(
         &mut self,
@@ -571,7 +606,7 @@ impl Host<'_> {
             Some(template) => {
                 let explicit = match named.template_list {
                     Some(list) => self.template_arguments(list, source),
-                    None => Vec::new(),
+                    None => named.template_args.clone(),
                 };
                 let types: Vec<Option<Type>> = arguments
                     .iter()
@@ -773,6 +808,7 @@ impl Host<'_> {
                 let named = Named {
                     name,
                     template_list: Some(list),
+                    template_args: Vec::new(),
                     scope: None,
                 };
                 self.invoke(

@@ -16,7 +16,7 @@ use super::nodes::{name_of_function, names_fields, parts, text};
 use super::objects::Instance;
 use super::state::Host;
 use super::value::moved;
-use super::value::{Extent, Lambda, LambdaRef, Place, Record, Step, Value, binary};
+use super::value::{Extent, FunctionName, Lambda, LambdaRef, Place, Record, Step, Value, binary};
 use super::value::{MAP, Meaning};
 use super::value::{joined, spelled};
 use warplens_hir::misread;
@@ -286,6 +286,16 @@ impl Host<'_> {
                 if let Some(kernel) = self.kernel_named(node, source) {
                     return kernel;
                 }
+                // `run<float, 4>`, as it is handed on.
+                if self.running.is_some()
+                    && let (name, Some(list)) = name_of_function(node)
+                    && self.index.by_name.contains_key(text(name, source).trim())
+                {
+                    return Value::Function(Rc::new(FunctionName {
+                        name: text(name, source).trim().to_owned(),
+                        template_args: self.template_arguments(list, source),
+                    }));
+                }
                 if node.kind() == Kind::QualifiedIdentifier {
                     let name = plain(text(node, source));
                     if let Some(place) = self.static_member(node, &name, source) {
@@ -356,7 +366,10 @@ impl Host<'_> {
             return kernel;
         }
         if self.running.is_some() && self.index.by_name.contains_key(name) {
-            return Value::Function(name.into());
+            return Value::Function(Rc::new(FunctionName {
+                name: name.to_owned(),
+                template_args: Vec::new(),
+            }));
         }
         if let Some(value) = self.library_name(name) {
             return value;

@@ -234,6 +234,19 @@ impl<'p> Host<'p> {
         {
             return value;
         }
+        // A member that holds what is called.
+        if let (Some(place), Value::Record(_)) = (&place, &value) {
+            let called = value.at(&Step::Field(named.name.clone()));
+            if let Value::Function(_) | Value::Lambda(_) = called {
+                return self
+                    .call_value(&called, node, arguments, source)
+                    .unwrap_or_else(|| {
+                        self.forget_at(place);
+                        self.forget_arguments(&named.name, arguments, source);
+                        Value::Unknown
+                    });
+            }
+        }
         if let Some(place) = &place {
             match (&value, named.name.as_str(), arguments) {
                 (Value::Array(values), "size", []) => {
@@ -564,6 +577,7 @@ impl<'p> Host<'p> {
         let named = Named {
             name: class.name.clone(),
             template_list: None,
+            template_args: Vec::new(),
             scope: None,
         };
         let (definition, template, own) = constructors[at];

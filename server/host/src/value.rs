@@ -53,8 +53,8 @@ pub(super) enum Value {
     /// A container that is a member of a structure or the value of a call: the variable that has its elements.
     Container(usize),
     Lambda(LambdaRef),
-    /// A host function of that name.
-    Function(Rc<str>),
+    /// A host function.
+    Function(Rc<FunctionName>),
     /// The variables of a parameter pack.
     Pack(Rc<Vec<usize>>),
     /// Numbers in memory, more than a list holds.
@@ -137,6 +137,13 @@ pub(super) struct KernelName {
     pub(super) name: String,
     /// The namespaces around it, where kernels of that name are in several.
     pub(super) space: Option<Space>,
+    pub(super) template_args: Vec<Option<Bound>>,
+}
+
+/// A function as an expression names it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FunctionName {
+    pub(super) name: String,
     pub(super) template_args: Vec<Option<Bound>>,
 }
 

@@ -218,3 +218,28 @@ fn a_pointer_into_an_array_leads_to_its_rest() {
     let body = "char *d; cudaMalloc(&d, 400); int *p = (int *)(d + 40); k<<<1, 32>>>(p + 1, 1);";
     assert_eq!(extent("", body), (None, Some(1)));
 }
+
+#[test]
+fn a_function_that_is_handed_on_is_called_with_its_template_arguments() {
+    let text = "
+        __global__ void k(int *data, int n) { data[threadIdx.x] = n; }
+        template <int PARTS, typename T> double run(T *d, int n) { k<<<PARTS, 32>>>((int *)d, n + sizeof(T)); return 1; }
+        template <typename T> void test(T *d, double (*f)(T *, int)) { (*f)(d, 1); f(d, 2); }
+        struct Case { const char *name; void (*make)(int *, int); };
+        void one(int *d, int n) { k<<<1, 64>>>(d, n); }
+        int main() {
+          int *d; cudaMalloc(&d, 400);
+          test(d, run<3, int>);
+          Case c = {\"one\", one};
+          c.make(d, 9);
+        }";
+    let found = ran(text, &[]).sites.into_iter();
+    let found: Vec<_> = found
+        .map(|site| (site.grid, site.block, site.arguments[1]))
+        .collect();
+    let launch = |grid, block, n| (Some([grid, 1, 1]), Some([block, 1, 1]), Some(n));
+    assert_eq!(
+        found,
+        [launch(3, 32, 5), launch(3, 32, 6), launch(1, 64, 9)]
+    );
+}

@@ -71,8 +71,8 @@ const LIMIT: Duration = Duration::from_mins(2);
 
 /// Run programs, their kernels by the oracle, and hold the launches that are predicted against those that they make
 ///
-/// Compiles every .cu of the folders that has a `main` with nvcc, for the host, and links it with a runtime that has the
-/// oracle run the kernels. Needs no GPU. Launches, arguments, extents and contents of arrays are compared with what the evaluator of host code says of them.
+/// Compiles every source of the folders that has a `main` with nvcc, together with those beside it that have none, and links
+/// it with a runtime that has the oracle run the kernels. Needs no GPU. Launches, arguments, extents and contents of arrays are compared with what the evaluator of host code says of them.
 /// The programs are executed: only for code that you would run. Exit status 1 where something is said that is not so.
 #[derive(Debug, Args)]
 pub struct Hosts {
@@ -215,9 +215,7 @@ impl Hosts {
                 files.push((path, false));
             }
             for (path, _) in files {
-                let has_main = path.extension().is_some_and(|found| found == "cu")
-                    && String::from_utf8_lossy(&std::fs::read(&path)?).contains(" main(");
-                if has_main {
+                if is_source(&path) && has_main(&path)? {
                     programs.push(path);
                 }
             }
@@ -238,7 +236,10 @@ impl Hosts {
         profile: &Profile,
     ) -> anyhow::Result<Ran> {
         let words = warplens_base::split_command(arguments);
-        let text = with_own_headers(path, 0);
+        let mut text = with_own_headers(path, 0);
+        for linked in linked_with(path)? {
+            text.push_str(&with_own_headers(&linked, 0));
+        }
         let read = Program::read(&text, Dialect::Cuda);
         let program = read.or_else(|error| {
             eprintln!("{}: no kernel of it is run: {error}", path.display());
@@ -351,15 +352,21 @@ fn linked_with(main: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut linked = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("cu" | "cpp" | "cc" | "c"))
-            && !String::from_utf8_lossy(&std::fs::read(&path)?).contains(" main(")
-        {
+        if is_source(&path) && !has_main(&path)? {
             linked.push(path);
         }
     }
     linked.sort();
     Ok(linked)
+}
+
+fn is_source(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("cu" | "cpp" | "cc" | "c"))
+}
+
+fn has_main(path: &Path) -> anyhow::Result<bool> {
+    Ok(String::from_utf8_lossy(&std::fs::read(path)?).contains(" main("))
 }
 
 /// A text with the headers beside it that it includes, for the oracle.

@@ -60,7 +60,7 @@ impl<'p> Device<'p> {
         })
     }
 
-    /// The address of a new array of so many bytes, all 0.
+    /// The address of a new array of that size, all 0.
     pub fn allocate(&mut self, bytes: usize) -> u64 {
         self.memory.add(vec![0; bytes], Space::Global)
     }

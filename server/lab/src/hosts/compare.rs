@@ -8,7 +8,7 @@ use warplens_oracle::Scalar;
 
 use super::device::{Array, Made, Number, Passed, scalar_named};
 
-/// Of so many, how many are said and right.
+/// How many of all are said and right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     right: usize,

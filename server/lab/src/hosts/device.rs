@@ -175,7 +175,7 @@ impl Served<'_> {
                 done(true)
             }
             3 => {
-                // Managed memory comes before each launch, whoever wrote it.
+                // Managed memory comes before each launch, written or not.
                 let same = self
                     .device
                     .bytes(a)
