@@ -212,7 +212,7 @@ fn elements_between(first: &Place, last: &Place) -> Option<Value> {
     Some(Value::Int(i64::try_from(count).ok()?, 64, false))
 }
 
-fn has_container(record: &Record) -> bool {
+pub(super) fn has_container(record: &Record) -> bool {
     record.fields.iter().any(|(_, value)| match value {
         Value::Container(_) => true,
         Value::Record(inner) => has_container(inner),

@@ -2,6 +2,8 @@
 //! that both sides share.
 
 use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Node, is_word_part};
@@ -55,6 +57,33 @@ impl Host<'_> {
         {
             return Vec::new();
         }
+        // A launch in a loop is met often, and what is around it stays.
+        let key = (Arc::as_ptr(source.parsed) as usize, place.start);
+        let handled = match self.handled.get(&key) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let found = Rc::new(self.handled_by(place, source));
+                self.handled.insert(key, Rc::clone(&found));
+                found
+            }
+        };
+        let tree = source.parsed.tree.root_node();
+        let memory = handled.iter().map(|one| {
+            let size = one.size.clone();
+            let size = size.and_then(|size| tree.descendant_for_byte_range(size.start, size.end));
+            HostMemory {
+                bytes: size
+                    .and_then(|size| self.eval(size, source).as_int())
+                    .and_then(|bytes| u64::try_from(bytes).ok()),
+                ..one.memory.clone()
+            }
+        });
+        memory.collect()
+    }
+
+    /// The same, without the numbers of bytes.
+    fn handled_by(&mut self, place: &Range<usize>, source: Source) -> Vec<Handled> {
+        let text = &source.parsed.text;
         let tree = source.parsed.tree.root_node();
         let Some(launch) = launch(tree, place) else {
             return Vec::new();
@@ -65,6 +94,7 @@ impl Host<'_> {
         };
         let mut calls = Vec::new();
         within(function, &[Kind::CallExpression], &mut calls);
+        calls.retain(|call| handles_memory(*call, source));
         let turns =
             around(launch, LOOPS).filter(|turns| turns.start_byte() > function.start_byte());
         let ahead = text.contains("MemPrefetchAsync") || text.contains("MemAdvise");
@@ -75,7 +105,6 @@ impl Host<'_> {
                 continue;
             };
             for &call in &calls {
-                // A launch in a loop is met often, and what is around it stays.
                 let pageable = &mut |host: &str| {
                     let key = (function.id(), host.to_owned());
                     let known = self.pageable.entry(key);
@@ -93,21 +122,41 @@ impl Host<'_> {
                         HostMemoryKind::Managed => arguments_of(call).get(1).copied(),
                         HostMemoryKind::Mapped => None,
                     };
-                    let bytes = size
-                        .and_then(|size| self.eval(size, source).as_int())
-                        .and_then(|bytes| u64::try_from(bytes).ok());
-                    found.push(HostMemory {
-                        argument,
-                        name: name.to_owned(),
-                        range: source.parsed.place(call.byte_range()).range,
-                        kind,
-                        bytes,
+                    found.push(Handled {
+                        memory: HostMemory {
+                            argument,
+                            name: name.to_owned(),
+                            range: source.parsed.place(call.byte_range()).range,
+                            kind,
+                            bytes: None,
+                        },
+                        size: size.map(|size| size.byte_range()),
                     });
                 }
             }
         }
         found
     }
+}
+
+/// What a call around a launch does with the memory of an argument, and the expression of its number of bytes.
+#[derive(Debug)]
+pub(super) struct Handled {
+    memory: HostMemory,
+    size: Option<Range<usize>>,
+}
+
+/// Whether a call is one of those that [`kind`] and [`is_repeated`] look at.
+fn handles_memory(call: Node, source: Source) -> bool {
+    let function = call.field(Field::Function);
+    let callee = function.map_or("", |function| text_at(function, source));
+    let callee = callee
+        .strip_prefix("cuda")
+        .or_else(|| callee.strip_prefix("hip"));
+    matches!(
+        callee,
+        Some("MallocManaged" | "HostGetDevicePointer" | "Memcpy" | "MemcpyAsync")
+    )
 }
 
 pub(super) const LOOPS: &[Kind] = &[

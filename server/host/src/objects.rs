@@ -6,7 +6,7 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::arguments::{Argument, Named};
 use super::changes::is_changed;
-use super::containers::whole;
+use super::containers::{has_container, whole};
 use super::index::{class_name, declared_name, declares_function, plain};
 use super::nodes::{full_name, parameter_list, parts, text};
 use super::parameters::takes;
@@ -727,7 +727,7 @@ impl<'p> Host<'p> {
 
     /// A list in braces as a structure: fields by position, the rest 0.
     pub(super) fn by_position(&mut self, class: &Instance, values: Vec<Value>) -> Value {
-        let mut record = match class.name.as_str() {
+        let record = match class.name.as_str() {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
                 let extents = Value::Dims([Extent::ONE; 3]);
                 let zero = Value::Int(0, 64, false);
@@ -755,6 +755,11 @@ impl<'p> Host<'p> {
                 _ => return Value::list(values),
             },
         };
+        self.positioned(record, values)
+    }
+
+    /// The same, from a structure as it is made.
+    fn positioned(&mut self, mut record: Record, values: Vec<Value>) -> Value {
         // `= {0}` sets the first field and leaves `dim3` as its constructor makes it.
         let zero = matches!(values.as_slice(), [Value::Int(0, ..)]);
         for ((_, field), value) in record.fields.iter_mut().zip(values) {
@@ -780,10 +785,17 @@ impl<'p> Host<'p> {
         let Value::Array(elements) = value else {
             return value;
         };
-        let elements = elements.iter().cloned();
-        let elements = elements.map(|element| match element {
-            Value::Array(values) => self.by_position(class, (*values).clone()),
-            element => element,
+        // Each begins alike, but containers are its own.
+        let first = match self.initial_fields(class) {
+            Value::Record(first) if !has_container(&first) => Some(first),
+            _ => None,
+        };
+        let elements = elements.iter().map(|element| match (element, &first) {
+            (Value::Array(values), Some(first)) => {
+                self.positioned((**first).clone(), (**values).clone())
+            }
+            (Value::Array(values), None) => self.by_position(class, (**values).clone()),
+            (element, _) => element.clone(),
         });
         Value::list(elements.collect())
     }

@@ -12,6 +12,7 @@ use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
 use super::linked::Linked;
+use super::memory::Handled;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Step, Value};
@@ -227,6 +228,8 @@ pub(super) struct Host<'p> {
     /// Texts by their addresses, and whether they set attributes of functions: each has many launches.
     attributes: FxHashMap<usize, bool>,
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
+    /// What is done with the memory of launches' arguments, by their text and place.
+    pub(super) handled: FxHashMap<(usize, usize), Rc<Vec<Handled>>>,
     /// By a function's node and a variable in it: whether its memory may be paged out.
     pub(super) pageable: FxHashMap<(usize, String), bool>,
     /// The run that is followed; `None` where the text is walked for every run.
@@ -288,6 +291,7 @@ impl<'p> Host<'p> {
             references: FxHashMap::default(),
             attributes: FxHashMap::default(),
             handles: None,
+            handled: FxHashMap::default(),
             pageable: FxHashMap::default(),
             headers: None,
             running: None,

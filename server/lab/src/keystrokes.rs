@@ -38,6 +38,9 @@ pub struct Keystrokes {
     /// Only files whose path holds this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Type into `main` instead of a kernel, in files that have one
+    #[arg(long)]
+    host: bool,
     /// Fail where a target is missed
     #[arg(long)]
     check: bool,
@@ -127,7 +130,7 @@ impl Keystrokes {
                 let Some(place) = Place::behind(&path, line, self.seed)? else {
                     continue;
                 };
-                let (open, keys) = place.typed(&mut client)?;
+                let (open, keys) = place.typed(&mut client, self.host)?;
                 println!(
                     "{:8.1} {:8.1} {:8} {}  {}",
                     milliseconds(open.waited[0]),
@@ -167,15 +170,23 @@ impl Keystrokes {
             only.is_none_or(|only| path.to_string_lossy().contains(only))
         };
         let mut found = sources(folder)?;
-        found.retain(|(path, _)| wanted(path));
+        found.retain(|(path, _)| wanted(path) && (!self.host || main_line(path).is_some()));
         let mut chosen = random.shuffled(&found.iter().collect::<Vec<_>>());
         chosen.truncate(self.files);
         let place = |(path, kernels): &(PathBuf, Vec<crate::count::Definition>)| {
             let kernel = random.below(kernels.len());
-            (path.clone(), kernels[kernel].line)
+            let main = main_line(path).filter(|_| self.host);
+            (path.clone(), main.unwrap_or(kernels[kernel].line))
         };
         Ok(chosen.into_iter().map(place).collect())
     }
+}
+
+/// The line of a file's `main`, from 1.
+fn main_line(path: &Path) -> Option<usize> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let at = text.find(" main(")?;
+    Some(text[..at].matches('\n').count() + 1)
 }
 
 /// Where in a file something is typed.
@@ -231,7 +242,7 @@ impl Place {
     }
 
     /// Opens the file, types, and closes it: the times of opening and of each character.
-    fn typed(&self, client: &mut Client) -> anyhow::Result<(Times, Times)> {
+    fn typed(&self, client: &mut Client, host: bool) -> anyhow::Result<(Times, Times)> {
         let uri = uri(&self.path);
         let (mut open, mut keys) = (Times::default(), Times::default());
         let language = if self.opencl { "opencl" } else { "cuda-cpp" };
@@ -244,7 +255,9 @@ impl Place {
             (&uri, 1),
             &mut open,
         )?;
-        let statement = if self.opencl {
+        let statement = if host {
+            "\n    int typed_here = 7 * 3 + 1;"
+        } else if self.opencl {
             "\n    int typed_here = get_local_id(0) * 3 + 1;"
         } else {
             "\n    int typed_here = threadIdx.x * 3 + 1;"

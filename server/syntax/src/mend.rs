@@ -17,8 +17,10 @@
 mod brackets;
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
@@ -37,7 +39,7 @@ const BYTES: usize = 1 << 15;
 const DEEPEST: u32 = 64;
 
 /// A text with each of its functions kept to itself, and its tree.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Mended {
     pub(crate) text: String,
     pub(crate) tree: Tree,
@@ -53,7 +55,7 @@ pub(crate) struct EarlierMend<'a> {
 }
 
 /// What is known of the functions of a text before anything was done about them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Known {
     /// The parser finds nothing wrong with any; `text` is what it was given.
     Sound,
@@ -106,8 +108,53 @@ pub(crate) enum Verdict {
     Unasked,
 }
 
+/// Texts that were parsed last, and their bytes in all: one text is read in several roles, by itself and as a part of a program.
+const MOST_RECENT: usize = 8;
+const MOST_RECENT_BYTES: usize = 1 << 20;
+
+/// A text that was parsed.
+#[derive(Debug)]
+struct Recent {
+    given: String,
+    language: Language,
+    mended: Mended,
+}
+
+/// What was parsed last, the latest first.
+static RECENT: Mutex<VecDeque<Arc<Recent>>> = Mutex::new(VecDeque::new());
+
 /// Parses a text.
 pub(crate) fn parse(text: String, language: Language, earlier: Option<EarlierMend>) -> Mended {
+    let recent = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |one: &&Arc<Recent>| one.language == language && one.given == text;
+    let known = recent().iter().find(same).map(Arc::clone);
+    if let Some(known) = known {
+        return known.mended.clone();
+    }
+    let given = text.clone();
+    let mended = parse_new(text, language, earlier);
+    if given.len() <= MOST_RECENT_BYTES {
+        let mut recent = recent();
+        recent.push_front(Arc::new(Recent {
+            given,
+            language,
+            mended: mended.clone(),
+        }));
+        let mut bytes = 0;
+        let mut kept = 0;
+        for one in recent.iter().take(MOST_RECENT) {
+            bytes += one.given.len();
+            if bytes > MOST_RECENT_BYTES {
+                break;
+            }
+            kept += 1;
+        }
+        recent.truncate(kept);
+    }
+    mended
+}
+
+fn parse_new(text: String, language: Language, earlier: Option<EarlierMend>) -> Mended {
     let Some(earlier) = earlier else {
         return afresh(text, language, None);
     };
