@@ -177,6 +177,13 @@ impl Host<'_> {
         }
     }
 
+    /// A container that is given away as a whole may grow.
+    pub(super) fn forget_length(&mut self, place: &Place) {
+        if self.is_container(place) {
+            self.set_bytes(place.slot, None);
+        }
+    }
+
     /// What is not known any more includes the elements of the containers there.
     pub(super) fn forget_containers(&mut self, place: &Place) {
         let mut open = vec![self.read(place)];

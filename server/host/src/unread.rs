@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use warplens_syntax::{Expanded, Node, has_word};
+use warplens_syntax::{Expanded, Kind, Node, has_word};
 
 use super::arguments::Argument;
 use super::nodes::text;
@@ -59,6 +59,12 @@ impl Host<'_> {
                 continue;
             }
             self.forget_pointed(&argument.value, 0);
+            // `&v` of a container: it may be as long as it wants afterwards; `v.data()` leads to its elements alone.
+            if let (Value::Address(place), Some(node)) = (&argument.value, argument.node)
+                && node.kind() == Kind::PointerExpression
+            {
+                self.forget_length(place);
+            }
             let Some(place) = &argument.place else {
                 continue;
             };
@@ -79,6 +85,7 @@ impl Host<'_> {
             };
             if by_reference {
                 self.forget_at(place);
+                self.forget_length(place);
             }
         }
         for argument in arguments {

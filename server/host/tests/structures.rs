@@ -199,6 +199,20 @@ fn a_condition_that_is_not_known_leaves_a_length_open() {
 }
 
 #[test]
+fn what_gets_a_container_may_make_it_longer() {
+    let of = |call: &str| {
+        let declared = "void change(std::vector<int>& v); void fill(int *v);";
+        n(
+            declared,
+            &format!("std::vector<int> v(10); {call} int n = v.size(); {LAUNCH}"),
+        )
+    };
+    assert_eq!(of("change(v);"), None);
+    assert_eq!(of("unread(&v);"), None);
+    assert_eq!(of("fill(v.data());"), Some(10));
+}
+
+#[test]
 fn a_thread_may_write_what_it_is_given() {
     let body = |thread: &str| {
         format!(
