@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warplens_syntax::nodes::CallExpression;
 use warplens_syntax::{Field, Kind, Node, is_word_part};
 
-use super::state::Host;
+use super::state::{Handled, Host};
 use warplens_hir::Source;
 
 /// Launches of a file that this is asked of: each looks through the function around it.
@@ -137,13 +137,6 @@ impl Host<'_> {
         }
         found
     }
-}
-
-/// What a call around a launch does with the memory of an argument, and the expression of its number of bytes.
-#[derive(Debug)]
-pub(super) struct Handled {
-    memory: HostMemory,
-    size: Option<Range<usize>>,
 }
 
 /// Whether a call is one of those that [`kind`] and [`is_repeated`] look at.

@@ -12,7 +12,6 @@ use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
 use super::linked::Linked;
-use super::memory::Handled;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Step, Value};
@@ -171,6 +170,15 @@ impl Breakable {
 
 /// Variables with what they hold, where that differs from the state they are compared with.
 pub(super) type Changes = FxHashMap<usize, Held>;
+
+/// What a call around a launch does with the memory of an argument.
+#[derive(Debug)]
+pub(super) struct Handled {
+    /// Without its number of bytes.
+    pub(super) memory: super::HostMemory,
+    /// The expression of that.
+    pub(super) size: Option<std::ops::Range<usize>>,
+}
 
 /// What a variable held at some time.
 #[derive(Debug, Clone, PartialEq)]
