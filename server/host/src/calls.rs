@@ -209,6 +209,12 @@ impl Host<'_> {
         {
             return value;
         }
+        if self.running.is_some()
+            && !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.moving_call(&named.name, &arguments)
+        {
+            return value;
+        }
         if !self.index.by_name.contains_key(&named.name)
             && let Some(value) = self.algorithm_call(&named.name, &arguments)
         {
@@ -684,6 +690,10 @@ impl Host<'_> {
         let Some(frame) = self.frames.pop() else {
             return Value::Unknown;
         };
+        let declarator = function.field(Field::Declarator);
+        let by_reference =
+            declarator.is_some_and(|declarator| declarator.kind() == Kind::ReferenceDeclarator);
+
         if !frame.returns.is_empty() && (goes_on || frame.returns.len() > 1) {
             let mut states = frame.returns;
             if goes_on {
@@ -698,7 +708,12 @@ impl Host<'_> {
             self.take_back(frame.mark);
             self.join(&[only]);
         }
-        frame.result.unwrap_or(Value::Unknown)
+        let result = frame.result.unwrap_or(Value::Unknown);
+        if self.running.is_some() && !by_reference {
+            self.given_away(result)
+        } else {
+            result
+        }
     }
     /// Calls a lambda; without arguments nothing is known of its parameters. `None` where it is not walked.
     pub(super) fn call_lambda(

@@ -22,6 +22,7 @@ impl Host<'_> {
         }
         match self.read(&place) {
             Value::Container(slot) => whole(slot),
+            Value::Reference(named) => self.resolved(named),
             _ => place,
         }
     }
@@ -132,16 +133,7 @@ impl Host<'_> {
                 let mut record = (*record).clone();
                 for (_, field) in &mut record.fields {
                     let value = std::mem::replace(field, Value::Unknown);
-                    *field = match value {
-                        Value::Container(slot) => {
-                            let copy =
-                                self.slot(self.slots[slot].ty.clone(), Value::Unknown, false);
-                            self.slots[copy].decays = false;
-                            self.assign(&whole(copy), Value::Container(slot));
-                            Value::Container(copy)
-                        }
-                        value => self.copied_containers(value),
-                    };
+                    *field = self.given_away(value);
                 }
                 Value::Record(Rc::new(record))
             }
@@ -177,6 +169,56 @@ impl Host<'_> {
         }
     }
 
+    /// A value as a function gives it by value: it has containers of its own.
+    pub(super) fn given_away(&mut self, value: Value) -> Value {
+        match value {
+            Value::Container(slot) => {
+                let copy = self.slot(self.slots[slot].ty.clone(), Value::Unknown, false);
+                self.slots[copy].decays = false;
+                self.assign(&whole(copy), Value::Container(slot));
+                Value::Container(copy)
+            }
+            value => self.copied_containers(value),
+        }
+    }
+
+    /// `std::move` and what else leaves its arguments with other contents; `None` for another function.
+    pub(super) fn moving_call(&mut self, name: &str, arguments: &[Argument]) -> Option<Value> {
+        let holds = |host: &Self, argument: &Argument| {
+            let place = argument.place.clone()?;
+            let object = host.is_container(&place) || matches!(argument.value, Value::Record(_));
+            object.then_some(place)
+        };
+        match (name, arguments) {
+            ("move", [from]) => {
+                let place = holds(self, from)?;
+                let value = match self.is_container(&place) {
+                    true => self.given_away(Value::Container(place.slot)),
+                    false => self.given_away(from.value.clone()),
+                };
+                self.forget_whole(&place);
+                Some(value)
+            }
+            ("swap" | "exchange" | "back_inserter" | "front_inserter" | "inserter", [..]) => {
+                for argument in arguments {
+                    match (&argument.place, &argument.value) {
+                        (_, Value::Address(to)) => self.forget_whole(to),
+                        (Some(place), _) => self.forget_whole(place),
+                        (None, _) => {}
+                    }
+                }
+                Some(Value::Unknown)
+            }
+            _ => None,
+        }
+    }
+
+    /// Nothing is known any more of what is there, not even how long it is.
+    fn forget_whole(&mut self, place: &Place) {
+        self.forget_at(place);
+        self.forget_length(place);
+    }
+
     /// A container that is given away as a whole may grow.
     pub(super) fn forget_length(&mut self, place: &Place) {
         if self.is_container(place) {
@@ -193,10 +235,15 @@ impl Host<'_> {
                     self.set_bytes(slot, None);
                     self.write(&whole(slot), Value::Unknown);
                 }
+                Value::Reference(named) => self.write(&named, Value::Unknown),
                 Value::Record(record) => {
                     let fields = record.fields.iter();
-                    let leading =
-                        |value: &&Value| matches!(value, Value::Container(_) | Value::Record(_));
+                    let leading = |value: &&Value| {
+                        matches!(
+                            value,
+                            Value::Container(_) | Value::Record(_) | Value::Reference(_)
+                        )
+                    };
                     open.extend(fields.map(|(_, value)| value).filter(leading).cloned());
                 }
                 _ => {}

@@ -10,6 +10,7 @@ use warplens_syntax::{
 };
 
 use super::command_line::NPOS;
+use super::containers::whole;
 use super::events::MemoryKind;
 use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
@@ -17,7 +18,7 @@ use super::objects::Instance;
 use super::state::Host;
 use super::value::moved;
 use super::value::{Extent, FunctionName, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::value::{MAP, Meaning};
+use super::value::{MAP, Meaning, Scope};
 use super::value::{joined, spelled};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
@@ -594,10 +595,37 @@ impl Host<'_> {
     /// Something is written through what a call gives by reference: a part of its object, or of an argument. `number`: it is a
     /// number, which is no container.
     pub(super) fn forget_returned(&mut self, call: Node, number: bool, source: Source) {
-        if call.kind() != Kind::CallExpression {
-            return;
+        match call.kind() {
+            Kind::CallExpression => {}
+            Kind::ParenthesizedExpression | Kind::CommaExpression => {
+                for part in parts(call) {
+                    self.forget_returned(part, number, source);
+                }
+                return;
+            }
+            Kind::ConditionalExpression => {
+                for field in [Field::Consequence, Field::Alternative] {
+                    if let Some(side) = call.field(field) {
+                        match self.place(side, source) {
+                            Some(place) => self.forget_at(&place),
+                            None => self.forget_returned(side, number, source),
+                        }
+                    }
+                }
+                return;
+            }
+            _ => return,
         }
         let function = call.field(Field::Function);
+        // What a function of the program or a lambda gives may be any of its arguments, or what it captured.
+        let name = function.map_or("", |function| text(function, source));
+        let of_program = self.index.by_name.contains_key(name);
+        if let Some(place) = function.and_then(|function| self.place(function, source))
+            && matches!(self.read(&place), Value::Lambda(_))
+        {
+            self.forget_everything();
+            return;
+        }
         let object = function.and_then(|function| match function.kind() {
             Kind::FieldExpression => function.field(Field::Argument),
             // The object's own operator.
@@ -617,7 +645,8 @@ impl Host<'_> {
             };
             match place.map(|place| (self.read(&place), place)) {
                 // A number among the arguments is an index.
-                Some((Value::Int(..) | Value::Float(..) | Value::Text(_), _)) | None => {}
+                Some((Value::Int(..) | Value::Float(..) | Value::Text(_), _)) if !of_program => {}
+                None => {}
                 Some((Value::Address(to), _)) => self.forget_at(&to),
                 Some((value, place)) if number => {
                     let open = self.without_numbers(value, &place);
@@ -683,11 +712,18 @@ impl Host<'_> {
         if device.contains("__device__") {
             return Value::Unknown;
         }
+        let mut scopes = frame.scopes.clone();
+        if self.running.is_some() {
+            scopes.push(self.captured(text(node, source)));
+        }
+        let Some(frame) = self.frames.last() else {
+            return Value::Unknown;
+        };
         let lambda = Rc::new(Lambda {
             text: Arc::clone(source.parsed),
             header: source.is_header(),
             range: node.byte_range(),
-            scopes: frame.scopes.clone(),
+            scopes,
             bindings: frame.bindings.clone(),
             this: frame.this.clone(),
             class: frame.class.clone(),
@@ -703,6 +739,75 @@ impl Host<'_> {
             });
         }
         Value::Lambda(LambdaRef(lambda))
+    }
+
+    /// What a lambda has of its own, by its text: what it captures by value as it is now.
+    fn captured(&mut self, lambda: &str) -> Scope {
+        let mut own = Scope::default();
+        let list = lambda
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'));
+        let Some((list, body)) = list else {
+            return own;
+        };
+        let items: Vec<&str> = list.split(',').map(str::trim).collect();
+        let mut copied: Vec<&str> = Vec::new();
+        for item in &items {
+            match item.split_once('=') {
+                Some((name, of)) if !name.trim().is_empty() => {
+                    let name = name.trim();
+                    let meant = name
+                        .strip_prefix('&')
+                        .and_then(|_| self.place_named(of.trim()));
+                    let meaning = match meant {
+                        Some(place) => Meaning::Place(place),
+                        None => {
+                            let ty = Type::Unknown(String::new());
+                            Meaning::Slot(self.slot(ty, Value::Unknown, false))
+                        }
+                    };
+                    own.insert(name.trim_start_matches('&').trim().to_owned(), meaning);
+                }
+                _ if item.starts_with(['&', '=', '*']) || *item == "this" => {}
+                _ => copied.push(item),
+            }
+        }
+        if items.first() == Some(&"=") {
+            let by_reference = |word: &str| {
+                items
+                    .iter()
+                    .any(|item| item.strip_prefix('&') == Some(word))
+            };
+            for word in warplens_syntax::words_in(body) {
+                let local = matches!(self.local(word), Some(Meaning::Slot(_) | Meaning::Place(_)));
+                if local && !by_reference(word) && !copied.contains(&word) {
+                    copied.push(word);
+                }
+            }
+        }
+        for name in copied {
+            if own.contains_key(name) || self.local(name).is_none() {
+                continue;
+            }
+            let Some(place) = self.place_named(name) else {
+                continue;
+            };
+            let value = self.read(&place);
+            let ty = self.type_at(&place, &value);
+            let slot = self.slot(ty, Value::Unknown, false);
+            self.slots[slot].decays = place.path.is_empty() && self.slots[place.slot].decays;
+            if self.is_container(&place) {
+                self.assign(&whole(slot), Value::Container(place.slot));
+            } else {
+                let value = self.copied_containers(value);
+                self.slots[slot].value = value;
+                self.slots[slot].bytes = self.slots[place.slot]
+                    .bytes
+                    .filter(|_| place.path.is_empty());
+            }
+            own.insert(name.to_owned(), Meaning::Slot(slot));
+        }
+        own
     }
 
     fn allocation(&mut self, node: Node, source: Source) -> Value {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{Field, Kind, Node, has_word};
 
 use super::arguments::{Argument, Named};
 use super::changes::is_changed;
@@ -262,7 +262,7 @@ impl<'p> Host<'p> {
                 }
                 (Value::Array(values), "push_back" | "emplace_back", [argument]) => {
                     let mut values = (**values).clone();
-                    values.push(argument.value.clone());
+                    values.push(self.copied_containers(argument.value.clone()));
                     self.write(place, Value::list(values));
                     return Value::Unknown;
                 }
@@ -302,11 +302,31 @@ impl<'p> Host<'p> {
             named.name.as_str(),
             "size" | "data" | "get" | "c_str" | "begin" | "end" | "empty" | "length"
         );
+        let reads = constant_method
+            || matches!(
+                named.name.as_str(),
+                "at" | "front"
+                    | "back"
+                    | "capacity"
+                    | "max_size"
+                    | "count"
+                    | "find"
+                    | "contains"
+                    | "reserve"
+                    | "shrink_to_fit"
+                    | "cbegin"
+                    | "cend"
+                    | "rbegin"
+                    | "rend"
+            );
         if let Some(place) = place
             && !constant_method
-            && value != Value::Unknown
+            && (value != Value::Unknown || self.is_container(&place))
         {
             self.forget_at(&place);
+            if !reads {
+                self.forget_length(&place);
+            }
         }
         self.forget_arguments(&named.name, arguments, source);
         if constant_method {
@@ -441,8 +461,14 @@ impl<'p> Host<'p> {
                 continue;
             }
             let mut place = this.clone();
-            place.path.push(Step::Field(name));
+            place.path.push(Step::Field(name.clone()));
             let before = self.read(&place);
+            if self.running.is_some() && self.is_reference_member(&this, &name) {
+                let given = self.arguments(*values, source).into_iter().next();
+                let named = given.and_then(|given| given.place);
+                self.write(&place, named.map_or(Value::Unknown, Value::Reference));
+                continue;
+            }
             if let Value::Container(slot) = before {
                 let given = self.arguments(*values, source);
                 if values.kind() == Kind::InitializerList {
@@ -505,6 +531,12 @@ impl<'p> Host<'p> {
                     _ => Value::Unknown,
                 };
             }
+            // In which order they have what is because of their elements.
+            "set" | "unordered_set" | "multiset" | "unordered_multiset" | "priority_queue"
+                if self.running.is_some() =>
+            {
+                return Value::Unknown;
+            }
             "string" | "stringstream" | "ostringstream" => {
                 return self.made_text(&values).unwrap_or(Value::Unknown);
             }
@@ -534,7 +566,10 @@ impl<'p> Host<'p> {
         if let [copy @ Value::Record(record)] = values.as_slice()
             && record.class == class.name
         {
-            return copy.clone();
+            if self.running.is_some() && self.copies_by_itself(&class.name) {
+                return Value::Unknown;
+            }
+            return self.copied_containers(copy.clone());
         }
         let fields = self.initial_fields(class);
         let place = Place {
@@ -682,14 +717,24 @@ impl<'p> Host<'p> {
         for base in self.with_bases(&class.name).into_iter().skip(1) {
             let own = if self.running.is_some() && self.depth < DEEPEST / 2 {
                 self.initial_fields(&Instance {
-                    name: base,
+                    name: base.clone(),
                     bindings: Rc::clone(&class.bindings),
                 })
             } else {
                 Value::Unknown
             };
-            if let Value::Record(base) = own {
-                record.fields.extend(base.fields.iter().cloned());
+            if let Value::Record(fields) = own {
+                // What its constructor makes of them is not known, where none is called by name.
+                let constructed = self.running.is_some() && self.has_constructor(&base);
+                let fields = fields.fields.iter().map(|(name, value)| match value {
+                    Value::Container(slot) if constructed => {
+                        self.slots[*slot].value = Value::Unknown;
+                        (name.clone(), value.clone())
+                    }
+                    _ if constructed => (name.clone(), Value::Unknown),
+                    _ => (name.clone(), value.clone()),
+                });
+                record.fields.extend(fields);
             }
         }
         for member in parts(body) {
@@ -719,10 +764,56 @@ impl<'p> Host<'p> {
                         None => Value::Unknown,
                     }
                 };
+                // It hides one of that name in a class that this one is derived from.
+                record.fields.retain(|(hidden, _)| *hidden != name);
                 record.fields.push((name, value));
             }
         }
         Value::Record(Rc::new(record))
+    }
+
+    /// Whether a member of an object is declared as a reference.
+    fn is_reference_member(&self, this: &Place, name: &str) -> bool {
+        let Value::Record(record) = self.read(this) else {
+            return false;
+        };
+        self.with_bases(&record.class).iter().any(|class| {
+            let Some(known) = self.index.classes.get(class) else {
+                return false;
+            };
+            let source = self.source_of(known.text);
+            let members = parts(known.body).into_iter();
+            members
+                .filter(|member| member.kind() == Kind::FieldDeclaration)
+                .flat_map(|member| member.fields(Field::Declarator).collect::<Vec<_>>())
+                .any(|declarator| {
+                    declarator.kind() == Kind::ReferenceDeclarator
+                        && text(declared_name(declarator), source) == name
+                })
+        })
+    }
+
+    fn has_constructor(&self, class: &str) -> bool {
+        let all = self.index.by_name.get(class).into_iter().flatten();
+        let mut all = all.map(|&at| &self.index.functions[at]);
+        all.any(|function| function.class.as_deref() == Some(class))
+    }
+
+    /// Whether a class says itself what a copy of an object is.
+    pub(super) fn copies_by_itself(&self, class: &str) -> bool {
+        let all = self.index.by_name.get(class).into_iter().flatten();
+        let mut all = all.map(|&at| &self.index.functions[at]);
+        all.any(|function| {
+            let source = self.source_of(function.text);
+            let parameters = parameter_list(function.node).map(parts).unwrap_or_default();
+            let takes_one = matches!(parameters.as_slice(), [only] if {
+                let declared = text(*only, source);
+                declared.contains('&') && !declared.contains("&&") && has_word(declared, class)
+            });
+            function.class.as_deref() == Some(class)
+                && takes_one
+                && function.node.field(Field::Body).is_some()
+        })
     }
 
     /// A list in braces as a structure: fields by position, the rest 0.

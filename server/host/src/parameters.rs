@@ -41,7 +41,12 @@ impl Host<'_> {
                         Some(declarator) => self.under(bindings.clone(), callee, |host| {
                             host.declared_type(parameter.field(Field::Type), declarator, callee)
                         }),
-                        None => Type::Unknown(String::new()),
+                        None => match parameter.field(Field::Type) {
+                            Some(ty) => self
+                                .lowered(&[ty], callee, |lowering| lowering.host_type(ty, callee))
+                                .unwrap_or(Type::Unknown(String::new())),
+                            None => Type::Unknown(String::new()),
+                        },
                     };
                     score += match (&declared, ty) {
                         (declared, ty) if declared == ty => 4,

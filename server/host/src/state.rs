@@ -236,6 +236,8 @@ pub(super) struct Host<'p> {
     /// Texts by their addresses, and whether they set attributes of functions: each has many launches.
     attributes: FxHashMap<usize, bool>,
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
+    /// Variables of functions that stay from call to call, by their text and place.
+    pub(super) statics: FxHashMap<(usize, usize), usize>,
     /// What is done with the memory of launches' arguments, by their text and place.
     pub(super) handled: FxHashMap<(usize, usize), Rc<Vec<Handled>>>,
     /// By a function's node and a variable in it: whether its memory may be paged out.
@@ -299,6 +301,7 @@ impl<'p> Host<'p> {
             references: FxHashMap::default(),
             attributes: FxHashMap::default(),
             handles: None,
+            statics: FxHashMap::default(),
             handled: FxHashMap::default(),
             pageable: FxHashMap::default(),
             headers: None,

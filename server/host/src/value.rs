@@ -50,6 +50,8 @@ pub(super) enum Value {
     Object(Rc<str>, usize),
     /// A pointer.
     Address(Place),
+    /// A reference that is a member: what it names.
+    Reference(Place),
     /// A container that is a member of a structure or the value of a call: the variable that has its elements.
     Container(usize),
     Lambda(LambdaRef),

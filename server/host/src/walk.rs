@@ -768,6 +768,13 @@ impl Host<'_> {
             !head.contains('*') && (has_word(head, "const") || has_word(head, "constexpr"));
         for declarator in declarators {
             let name = text(declared_name(declarator), source).to_owned();
+            let inner = declarator.field(Field::Declarator).unwrap_or(declarator);
+            if self.running.is_some()
+                && let Some(names) = structured_binding(inner)
+            {
+                self.declare_parts(&names, declarator.field(Field::Value), inner, source);
+                continue;
+            }
             // A reference is another name.
             if declarator.kind() == Kind::InitDeclarator
                 && declarator
@@ -789,10 +796,68 @@ impl Host<'_> {
                     self.forget_returned(value, false, source);
                 }
             }
+            let stays = self.running.is_some() && !constant && has_word(head, "static");
+            let key = (
+                std::sync::Arc::as_ptr(source.parsed) as usize,
+                declarator.start_byte(),
+            );
+            if let Some(&slot) = self.statics.get(&key).filter(|_| stays) {
+                self.bind(&name, Meaning::Slot(slot));
+                continue;
+            }
             if let Some(slot) = self.declare(node, declarator, source) {
                 self.slots[slot].constant = constant;
                 self.bind(&name, Meaning::Slot(slot));
+                if stays {
+                    self.statics.insert(key, slot);
+                }
             }
+        }
+    }
+
+    /// `auto [a, b] = value`.
+    fn declare_parts(
+        &mut self,
+        names: &[Node],
+        value: Option<Node>,
+        declarator: Node,
+        source: Source,
+    ) {
+        let by_reference = declarator.kind() == Kind::ReferenceDeclarator;
+        let place = value.filter(|_| by_reference);
+        let place = place.and_then(|value| self.place(value, source));
+        let whole = match (&place, value) {
+            (Some(place), _) => self.read(place),
+            (None, Some(value)) => match self.eval(value, source) {
+                Value::Address(place) => self.read(&place),
+                Value::Container(slot) => self.slots[slot].value.clone(),
+                value => value,
+            },
+            (None, None) => Value::Unknown,
+        };
+        for (at, name) in names.iter().enumerate() {
+            let step = match &whole {
+                Value::Record(record) => match record.fields.get(at) {
+                    Some((name, _)) => Step::Field(name.clone()),
+                    None => Step::Index(None),
+                },
+                _ => Step::Index(Some(at)),
+            };
+            let meaning = match &place {
+                Some(place) => {
+                    let mut place = place.clone();
+                    place.path.push(step);
+                    Meaning::Place(self.resolved(place))
+                }
+                None => {
+                    let ty = Type::Unknown(String::new());
+                    match self.given_away(whole.at(&step)) {
+                        Value::Container(slot) => Meaning::Slot(slot),
+                        part => Meaning::Slot(self.slot(ty, part, false)),
+                    }
+                }
+            };
+            self.bind(text(*name, source), meaning);
         }
     }
 

@@ -257,3 +257,149 @@ fn a_function_that_is_handed_on_is_called_with_its_template_arguments() {
         [launch(3, 32, 5), launch(3, 32, 6), launch(1, 64, 9)]
     );
 }
+
+#[test]
+fn a_capture_by_value_is_a_copy() {
+    let of = |body: &str| n("", &format!("{body} {LAUNCH}"));
+    assert_eq!(
+        of("int x = 1; auto g = [x]() { return x; }; x = 5; int n = g();"),
+        Some(1)
+    );
+    assert_eq!(
+        of("int x = 1; auto g = [=]() { return x; }; x = 5; int n = g();"),
+        Some(1)
+    );
+    assert_eq!(
+        of("int x = 1; auto g = [&]() { return x; }; x = 5; int n = g();"),
+        Some(5)
+    );
+    assert_eq!(
+        of("int x = 1; auto g = [x]() mutable { x++; return x; }; g(); int n = x;"),
+        Some(1)
+    );
+    let vector = "std::vector<int> v(3); auto g = [v]() mutable { v.push_back(1); }; g(); g();";
+    assert_eq!(of(&format!("{vector} int n = v.size();")), Some(3));
+}
+
+#[test]
+fn what_is_written_through_a_choice_of_variables_is_not_known() {
+    let of = |body: &str| {
+        let before = "int& big(int& a, int& b) { return a > b ? a : b; }";
+        n(
+            before,
+            &format!("int a = 4, b = 9; {body} int n = b; {LAUNCH}"),
+        )
+    };
+    assert_eq!(of("big(a, b) = 1;"), None);
+    assert_eq!(of("(a > b ? a : b) = 50;"), None);
+    assert_eq!(of("int& r = a > b ? a : b; r = 3;"), None);
+    assert_eq!(of("auto d = [&]() -> int& { return b; }; d() = 7;"), None);
+}
+
+#[test]
+fn a_copy_of_an_object_has_containers_of_its_own() {
+    let classes = "
+        struct Box { std::vector<int> v; };
+        struct Holder { Box c; Holder(Box& x) : c(x) {} };
+        struct Bag { std::vector<int> d{1, 2}; std::vector<int> copy() { return d; } std::vector<int>& own() { return d; } };";
+    let of = |body: &str| n(classes, &format!("{body} {LAUNCH}"));
+    assert_eq!(
+        of("Box x; Holder h(x); h.c.v.push_back(9); int n = x.v.size();"),
+        Some(0)
+    );
+    assert_eq!(
+        of(
+            "Box x; std::vector<Box> all; all.push_back(x); all[0].v.push_back(5); int n = x.v.size();"
+        ),
+        Some(0)
+    );
+    assert_eq!(
+        of("Bag b; b.copy().push_back(5); int n = b.d.size();"),
+        Some(2)
+    );
+    assert_eq!(
+        of("Bag b; b.own().push_back(5); int n = b.d.size();"),
+        Some(3)
+    );
+}
+
+#[test]
+fn what_is_moved_or_changed_in_ways_that_are_not_read_is_not_known() {
+    let of = |body: &str| {
+        n(
+            "",
+            &format!("std::vector<int> v(3), w(5); {body} int n = v.size(); {LAUNCH}"),
+        )
+    };
+    assert_eq!(of("auto u = std::move(v);"), None);
+    assert_eq!(of("std::swap(v, w);"), None);
+    assert_eq!(of("v.swap(w);"), None);
+    assert_eq!(of("v.erase(v.begin());"), None);
+    assert_eq!(
+        of("std::copy(w.begin(), w.end(), std::back_inserter(v));"),
+        None
+    );
+    assert_eq!(of("int f = v.front() + v.at(1);"), Some(3));
+}
+
+#[test]
+fn what_a_base_class_makes_of_its_members_is_not_skipped() {
+    let classes = "
+        struct Base { int v = 1; Base() { v = 5; } };
+        struct Derived : Base { int w = 3; };
+        struct Plain { int n = 1; };
+        struct Hiding : Plain { int n = 2; };
+        struct Counted { int id = 1; Counted() {} Counted(const Counted& o) : id(o.id + 100) {} };";
+    let of = |body: &str| n(classes, &format!("{body} {LAUNCH}"));
+    assert_eq!(of("Derived d; int n = d.v;"), None);
+    assert_eq!(of("Derived d; int n = d.w;"), Some(3));
+    assert_eq!(of("Hiding d; int n = d.n;"), Some(2));
+    assert_eq!(of("Counted a; Counted b(a); int n = b.id;"), None);
+}
+
+#[test]
+fn a_member_that_is_a_reference_names_what_it_was_given() {
+    let classes = "
+        struct Box { int n = 0; void add() { n++; } };
+        struct Holder { Box& b; Box c; Holder(Box& x) : b(x), c(x) {} };
+        struct Counter { int& r; Counter(int& x) : r(x) { r++; } };";
+    let of = |body: &str| n(classes, &format!("{body} {LAUNCH}"));
+    assert_eq!(
+        of("Box x; Holder h(x); h.b.add(); h.c.add(); h.c.add(); int n = x.n;"),
+        Some(1)
+    );
+    assert_eq!(of("int x = 0; Counter c(x); int n = x;"), Some(1));
+    assert_eq!(of("int x = 0; Counter c(x); c.r = 5; int n = x;"), Some(5));
+}
+
+#[test]
+fn a_static_variable_stays_and_overloads_are_told_apart() {
+    let functions = "
+        int next() { static int c = 5; return c++; }
+        int chosen(int) { return 1; }
+        int chosen(long) { return 2; }
+        int chosen(double) { return 3; }";
+    let of = |body: &str| n(functions, &format!("{body} {LAUNCH}"));
+    assert_eq!(of("next(); next(); int n = next();"), Some(7));
+    assert_eq!(
+        of("int n = chosen(1) * 100 + chosen(1L) * 10 + chosen(1.0);"),
+        Some(123)
+    );
+}
+
+#[test]
+fn parts_of_a_value_have_names() {
+    let of = |body: &str| n("struct P { int a, b; };", &format!("{body} {LAUNCH}"));
+    assert_eq!(
+        of("P p{3, 4}; auto [x, y] = p; x = 9; int n = p.a * 10 + y;"),
+        Some(34)
+    );
+    assert_eq!(
+        of("P p{3, 4}; auto& [x, y] = p; x = 9; int n = p.a * 10 + y;"),
+        Some(94)
+    );
+    assert_eq!(
+        of("int a[3] = {1, 2, 3}; auto& [u, v, w] = a; u = 50; int n = a[0] + w;"),
+        Some(53)
+    );
+}
