@@ -762,12 +762,36 @@ impl<'p> Host<'p> {
                 || (!elsewhere
                     && self.running.is_none()
                     && !is_changed(self.parsed, name, declaration.as_slice())));
+        let mut definitions: Vec<String> = variables
+            .iter()
+            .filter(|one| {
+                one.declarator.kind() == Kind::InitDeclarator
+                    && one.declaration.kind() != Kind::FieldDeclaration
+            })
+            .map(|one| one.text.text[one.declaration.byte_range()].to_owned())
+            .collect();
+        definitions.sort_unstable();
+        definitions.dedup();
         // At file scope nothing local is seen.
         self.frames.push(Frame::at_file_scope());
         let source = self.source_of(variable.text);
         let slot = self.declare(variable.declaration, variable.declarator, source);
         self.frames.pop();
         let slot = slot?;
+        if self.running.is_some() && !constant {
+            // Of several namespaces, or made of what the program has changed meanwhile.
+            let changed = |word: &str| {
+                let other = self.globals.get(word).copied().flatten();
+                other.is_some_and(|other| self.touched.contains(&other))
+            };
+            let late = definitions.len() == 1
+                && warplens_syntax::words_in(&definitions[0])
+                    .any(|word| word != name && changed(word));
+            if definitions.len() > 1 || late {
+                self.slots[slot].value = Value::Unknown;
+                self.slots[slot].bytes = None;
+            }
+        }
         self.slots[slot].constant = constant;
         let initialised = variable.declarator.kind() == Kind::InitDeclarator
             || variable.declarator.field(Field::DefaultValue).is_some()

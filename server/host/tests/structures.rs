@@ -403,3 +403,21 @@ fn parts_of_a_value_have_names() {
         Some(53)
     );
 }
+
+#[test]
+fn a_variable_of_the_program_is_what_it_was_at_the_start() {
+    let of = |before: &str, body: &str| n(before, &format!("{body} {LAUNCH}"));
+    assert_eq!(
+        of(
+            "int g = 3; int h = g + 1;",
+            "int n = h; g = 90; n = n * 10 + h;"
+        ),
+        Some(44)
+    );
+    assert_eq!(of("int g = 3; int h = g + 1;", "g = 90; int n = h;"), None);
+    // Which of two is meant is not told apart.
+    assert_eq!(
+        of("int g = 3; namespace other { int g = 50; }", "int n = g;"),
+        None
+    );
+}
