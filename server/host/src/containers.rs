@@ -192,10 +192,12 @@ impl Host<'_> {
         match (name, arguments) {
             ("move", [from]) => {
                 let place = holds(self, from)?;
-                let value = match self.is_container(&place) {
-                    true => self.given_away(Value::Container(place.slot)),
-                    false => self.given_away(from.value.clone()),
+                let value = if self.is_container(&place) {
+                    Value::Container(place.slot)
+                } else {
+                    from.value.clone()
                 };
+                let value = self.given_away(value);
                 self.forget_whole(&place);
                 Some(value)
             }
