@@ -14,17 +14,25 @@ use super::nodes::parts;
 use super::state::Host;
 use super::value::{Place, Record, Value};
 
+/// References that name one another.
+const DEEPEST_REFERENCES: u32 = 8;
+
 impl Host<'_> {
     /// The place itself, or the variable that has the elements of a container there.
     pub(super) fn resolved(&self, place: Place) -> Place {
-        if place.path.is_empty() {
-            return place;
+        let mut place = place;
+        // A reference may be made of itself.
+        for _ in 0..DEEPEST_REFERENCES {
+            if place.path.is_empty() {
+                break;
+            }
+            match self.read(&place) {
+                Value::Container(slot) => return whole(slot),
+                Value::Reference(named) => place = named,
+                _ => break,
+            }
         }
-        match self.read(&place) {
-            Value::Container(slot) => whole(slot),
-            Value::Reference(named) => self.resolved(named),
-            _ => place,
-        }
+        place
     }
 
     /// The container that an expression names, in a run.
@@ -65,7 +73,7 @@ impl Host<'_> {
                 let other = &self.slots[other];
                 (other.value.clone(), other.bytes)
             }
-            value => (self.copied_containers(value), None),
+            value => (self.copy_of(value), None),
         };
         let container = self.is_container(place);
         // The elements of a list of numbers have the container's type.
@@ -126,8 +134,20 @@ impl Host<'_> {
         }
     }
 
+    /// A copy of what a variable holds: not known where its class says itself what that is.
+    pub(super) fn copy_of(&mut self, value: Value) -> Value {
+        match value {
+            Value::Record(record)
+                if self.running.is_some() && self.copies_by_itself(&record.class) =>
+            {
+                Value::Unknown
+            }
+            value => self.copied_containers(value),
+        }
+    }
+
     /// The same structure with containers of its own.
-    pub(super) fn copied_containers(&mut self, value: Value) -> Value {
+    fn copied_containers(&mut self, value: Value) -> Value {
         match value {
             Value::Record(record) if has_container(&record) => {
                 let mut record = (*record).clone();
@@ -153,20 +173,26 @@ impl Host<'_> {
                 Value::Record(Rc::new(record))
             }
             Value::Container(slot) => {
-                let length = self.length_of(&whole(slot));
-                let element = self.slots[slot].ty.element().map_or(0, Type::size);
-                let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
-                let bytes = length.and_then(|length| length.checked_mul(element));
-                self.write(&whole(slot), Value::Unknown);
-                self.set_bytes(slot, bytes.filter(|_| element > 0));
+                self.forget_elements(slot);
                 Value::Container(slot)
             }
-            Value::Array(_) if self.is_container(place) => {
-                let _ = self.without_numbers(Value::Container(place.slot), place);
+            _ => {
+                if self.is_container(place) {
+                    self.forget_elements(place.slot);
+                }
                 Value::Unknown
             }
-            _ => Value::Unknown,
         }
+    }
+
+    /// A container is as long as it was, with other elements.
+    fn forget_elements(&mut self, slot: usize) {
+        let element = self.slots[slot].ty.element().map_or(0, Type::size);
+        let length = self.length_of(&whole(slot));
+        let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
+        let bytes = length.and_then(|length| length.checked_mul(element));
+        self.write(&whole(slot), Value::Unknown);
+        self.set_bytes(slot, bytes.filter(|_| element > 0));
     }
 
     /// A value as a function gives it by value: it has containers of its own.

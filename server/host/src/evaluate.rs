@@ -799,7 +799,7 @@ impl Host<'_> {
             if self.is_container(&place) {
                 self.assign(&whole(slot), Value::Container(place.slot));
             } else {
-                let value = self.copied_containers(value);
+                let value = self.copy_of(value);
                 self.slots[slot].value = value;
                 self.slots[slot].bytes = self.slots[place.slot]
                     .bytes

@@ -262,7 +262,7 @@ impl<'p> Host<'p> {
                 }
                 (Value::Array(values), "push_back" | "emplace_back", [argument]) => {
                     let mut values = (**values).clone();
-                    values.push(self.copied_containers(argument.value.clone()));
+                    values.push(self.copy_of(argument.value.clone()));
                     self.write(place, Value::list(values));
                     return Value::Unknown;
                 }
@@ -566,10 +566,7 @@ impl<'p> Host<'p> {
         if let [copy @ Value::Record(record)] = values.as_slice()
             && record.class == class.name
         {
-            if self.running.is_some() && self.copies_by_itself(&class.name) {
-                return Value::Unknown;
-            }
-            return self.copied_containers(copy.clone());
+            return self.copy_of(copy.clone());
         }
         let fields = self.initial_fields(class);
         let place = Place {
@@ -945,12 +942,8 @@ fn only_holds(class: &str) -> bool {
             | "runtime_error"
             | "logic_error"
             | "function"
-            | "chrono"
             | "time_point"
             | "duration"
-            | "numeric_limits"
-            | "size_t"
-            | "FILE"
     )
 }
 

@@ -157,7 +157,10 @@ impl Host<'_> {
             let given = argument.place.as_ref();
             let container = given.filter(|place| !pointer && self.is_container(place));
             let container = container.map(|place| place.slot);
-            let value = self.copied_containers(value);
+            let value = match &argument.place {
+                Some(_) if !reference => self.copy_of(value),
+                _ => value,
+            };
             let slot = self.slot(ty, value, false);
             self.slots[slot].decays = false;
             if let Some(container) = container

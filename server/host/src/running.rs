@@ -250,12 +250,7 @@ impl Host<'_> {
         if !launches && self.on_numbers(whole, source) {
             return true;
         }
-        let before = Before {
-            touched: self.touched_mark(),
-            mark: self.mark(),
-            slots: self.slots.len(),
-            work: self.work_left(),
-        };
+        let before = self.before();
         self.breakables.push(self.breakable(true));
         self.enter(condition_of(condition, body), Side::Loop, false, source);
         let part = if launches { LOOP_WITH_LAUNCHES } else { LOOP };
@@ -356,6 +351,16 @@ impl Host<'_> {
         };
         self.leave();
         self.left(before.mark, goes_on)
+    }
+
+    /// Where a loop begins.
+    fn before(&self) -> Before {
+        Before {
+            touched: self.touched_mark(),
+            mark: self.mark(),
+            slots: self.slots.len(),
+            work: self.work_left(),
+        }
     }
 
     /// One turn of a loop, until its `continue`s have met; false where the program leaves the loop in it.
@@ -545,12 +550,7 @@ impl Host<'_> {
         if length == 0 {
             return true;
         }
-        let before = Before {
-            touched: self.touched_mark(),
-            mark: self.mark(),
-            slots: self.slots.len(),
-            work: self.work_left(),
-        };
+        let before = self.before();
         self.breakables.push(self.breakable(true));
         self.enter(Some(node), Side::Loop, false, source);
         let turn = Turn {

@@ -329,7 +329,7 @@ impl Host<'_> {
         match (value, arguments) {
             (Value::Array(values), [element]) if values.len() < MOST_ELEMENTS => {
                 let mut values = (**values).clone();
-                values.push(self.copied_containers(element.value.clone()));
+                values.push(self.copy_of(element.value.clone()));
                 self.write(place, Value::list(values));
             }
             (Value::Array(values), _) => {
@@ -369,7 +369,7 @@ impl Host<'_> {
         let one = one_of(element.as_ref(), filling);
         let values = match few.filter(|count| *count <= MOST_ELEMENTS) {
             Some(count) => {
-                let each = (0..count).map(|_| self.copied_containers(one.clone()));
+                let each = (0..count).map(|_| self.copy_of(one.clone()));
                 Value::list(each.collect())
             }
             None if !self.makes(extent(count).unwrap_or(0).saturating_mul(8)) => Value::Unknown,

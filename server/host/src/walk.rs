@@ -1131,7 +1131,8 @@ impl Host<'_> {
                     {
                         Value::Dims(value.extents())
                     }
-                    value => self.copied_containers(value),
+                    value if is_variable(value_node) => self.copy_of(value),
+                    value => value,
                 }
             }
         };
@@ -1148,6 +1149,14 @@ impl Host<'_> {
             path: Vec::new(),
         }
     }
+}
+
+/// Whether an expression names a variable or a part of one.
+fn is_variable(node: Node) -> bool {
+    matches!(
+        node.kind(),
+        Kind::Identifier | Kind::FieldExpression | Kind::SubscriptExpression
+    )
 }
 
 fn is_map(ty: &str) -> bool {

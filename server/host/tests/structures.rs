@@ -421,3 +421,21 @@ fn a_variable_of_the_program_is_what_it_was_at_the_start() {
         None
     );
 }
+
+#[test]
+fn a_class_that_copies_itself_decides_what_a_copy_is() {
+    let class = "
+        struct Counted { int id = 1; Counted() {} Counted(const Counted& o) : id(o.id + 100) {} };
+        struct Plain { int id = 1; };
+        struct Own { Own& r; int n = 3; Own() : r(r) {} };
+        int of(Counted c) { return c.id; }
+        Counted made() { Counted c; c.id = 7; return c; }";
+    let of = |body: &str| n(class, &format!("{body} {LAUNCH}"));
+    assert_eq!(of("Counted a; Counted b = a; int n = b.id;"), None);
+    assert_eq!(of("Counted a; int n = of(a);"), None);
+    // A value that a call gives is not copied.
+    assert_eq!(of("Counted a = made(); int n = a.id;"), Some(7));
+    assert_eq!(of("Plain a; a.id = 4; Plain b = a; int n = b.id;"), Some(4));
+    // A reference that is made of itself ends.
+    assert_eq!(of("Own o; int n = o.r.n;"), None);
+}

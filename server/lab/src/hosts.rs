@@ -276,7 +276,7 @@ impl Hosts {
         std::io::Read::read_to_end(&mut output, &mut said)?;
         let said = String::from_utf8_lossy(&said);
         let tail: Vec<&str> = said.lines().rev().take(8).collect();
-        let seen = seen.unwrap_or_else(|error| {
+        let mut seen = seen.unwrap_or_else(|error| {
             let mut seen = Seen::default();
             seen.refused.push(format!("{error:#}"));
             seen
@@ -295,16 +295,14 @@ impl Hosts {
         let engine = Engine::with_project(Profiles::builtin(), project);
         let (sites, is_cut) = engine.launches(path, &settings).unwrap_or_default();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let ended_well = ended.is_some_and(|status| status.code().is_some_and(|code| code < 2));
+        // With what memory held at each: it is large.
+        let launches = std::mem::take(&mut seen.launches);
         Ok(Ran {
             name: format!("{name} {arguments}"),
             ended,
             said: tail.into_iter().rev().collect::<Vec<_>>().join("\n"),
-            compared: compare::compare(
-                &seen.launches,
-                &sites,
-                is_cut,
-                ended.is_some_and(|status| status.code().is_some_and(|code| code < 2)),
-            ),
+            compared: compare::compare(&launches, &sites, is_cut, ended_well),
             seen,
         })
     }

@@ -8,8 +8,22 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use warplens_oracle::{Device, Launch, Parameter, Program, Scalar, Word};
 
-/// Bytes of one allocation, and of a copy.
-const LARGEST: u64 = 1 << 33;
+/// What a message asks for, as `runtime.cpp` numbers it.
+mod operation {
+    pub const ALLOCATE: u64 = 1;
+    pub const FREE: u64 = 2;
+    pub const WRITE: u64 = 3;
+    pub const READ: u64 = 4;
+    pub const FILL: u64 = 5;
+    pub const COPY: u64 = 6;
+    pub const VARIABLE: u64 = 7;
+    pub const LAUNCH: u64 = 8;
+    pub const ARGUMENTS: u64 = 9;
+    pub const PROPERTIES: u64 = 10;
+}
+
+/// Bytes of all arrays that a program has at one time.
+const ROOM: u64 = 1 << 31;
 /// Bytes of arrays that are kept as launches found them.
 const MOST_KEPT: usize = 1 << 29;
 /// Addresses that the runtime cannot mistake for those of the program.
@@ -94,6 +108,7 @@ pub fn serve(
         steps,
         seen: Seen::default(),
         kept: 0,
+        room: ROOM,
         writers: BTreeMap::new(),
         open: None,
     };
@@ -108,13 +123,13 @@ pub fn serve(
         let [what, a, b, length] = numbers(&head)[..] else {
             bail!("a message without a head");
         };
-        if length > LARGEST {
+        if length > ROOM {
             bail!("a message of {length} bytes");
         }
         let mut payload = vec![0; length as usize];
         socket.read_exact(&mut payload).context("half a message")?;
         let (number, bytes) = match what {
-            10 => (0, properties.iter().flat_map(|n| n.to_le_bytes()).collect()),
+            operation::PROPERTIES => (0, properties.iter().flat_map(|n| n.to_le_bytes()).collect()),
             _ => served.answer(what, a, b, &payload)?,
         };
         let mut answer = number.to_le_bytes().to_vec();
@@ -134,6 +149,8 @@ struct Served<'p> {
     seen: Seen,
     /// Bytes of arrays that were kept.
     kept: usize,
+    /// Bytes of arrays that may still be made.
+    room: u64,
     /// By array: who wrote it last; the variables of the program are the host's.
     writers: BTreeMap<u64, Writer>,
     /// A launch whose arguments are to come.
@@ -159,22 +176,24 @@ impl Served<'_> {
     ) -> anyhow::Result<(u64, Vec<u8>)> {
         let done = |done: bool| (u64::from(!done), Vec::new());
         Ok(match what {
-            1 if a <= LARGEST => match self.device.allocate(a as usize) {
+            operation::ALLOCATE if a <= self.room => match self.device.allocate(a as usize) {
                 address if address < HIGHEST => {
+                    self.room -= a;
                     self.writers.insert(array_of(address), Writer::Neither);
                     (address, Vec::new())
                 }
                 _ => bail!("more arrays than there are addresses for"),
             },
-            1 => {
+            operation::ALLOCATE => {
                 self.seen.refused.push(format!("an array of {a} bytes"));
                 (0, Vec::new())
             }
-            2 => {
+            operation::FREE => {
+                self.room += self.device.bytes(a).map_or(0, |array| array.len() as u64);
                 self.device.free(a);
                 done(true)
             }
-            3 => {
+            operation::WRITE => {
                 // Managed memory comes before each launch, written or not.
                 let same = self
                     .device
@@ -187,7 +206,7 @@ impl Served<'_> {
                 let place = array.and_then(|array| array.get_mut(..payload.len()));
                 done(place.map(|place| place.copy_from_slice(payload)).is_some())
             }
-            4 => match self
+            operation::READ => match self
                 .device
                 .bytes(a)
                 .and_then(|array| array.get(..b as usize))
@@ -195,14 +214,14 @@ impl Served<'_> {
                 Some(bytes) => (0, bytes.to_vec()),
                 None => done(false),
             },
-            5 => {
+            operation::FILL => {
                 self.written(a, b as usize);
                 let array = self.device.bytes(a);
                 let place = array.and_then(|array| array.get_mut(..b as usize));
                 let byte = payload.first().copied().unwrap_or_default();
                 done(place.map(|place| place.fill(byte)).is_some())
             }
-            6 => {
+            operation::COPY => {
                 let length = numbers(payload).first().copied().unwrap_or_default() as usize;
                 self.written(a, length);
                 if self.writer(b) != Writer::Host {
@@ -222,12 +241,12 @@ impl Served<'_> {
                     _ => false,
                 })
             }
-            7 => {
+            operation::VARIABLE => {
                 let name = String::from_utf8_lossy(payload);
                 let plain = name.rsplit("::").next().unwrap_or(&name);
                 (self.device.variable(plain).unwrap_or(0), Vec::new())
             }
-            8 => {
+            operation::LAUNCH => {
                 let (shape, name) = payload.split_at_checked(56).context("half a launch")?;
                 let sizes = self.begin(&numbers(shape), &String::from_utf8_lossy(name));
                 (
@@ -235,7 +254,7 @@ impl Served<'_> {
                     sizes.iter().flat_map(|size| size.to_le_bytes()).collect(),
                 )
             }
-            9 => {
+            operation::ARGUMENTS => {
                 self.launch(payload);
                 done(true)
             }
