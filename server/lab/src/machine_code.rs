@@ -134,8 +134,10 @@ impl Compiler {
         let mut compile = Command::new(&self.nvcc);
         compile
             .args(["-w", "-std=c++17", "-O1", "-cudart", "none"])
-            // What the runtime lacks is an error where the program calls it.
+            // What the runtime lacks is an error where the program calls it: the loader refuses such a program where its code
+            // may lie anywhere.
             .args(["-Xlinker", "--unresolved-symbols=ignore-all"])
+            .args(["-Xcompiler", "-no-pie"])
             .arg(format!("-arch={}", self.arch))
             .arg("-o")
             .arg(binary)
