@@ -69,7 +69,7 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         // How much it is of the whole depends on the launch after all.
         Depends::Thread if block_guessed => Severity::Information,
         Depends::Thread => Severity::Error,
-        _ if finding.gain > 1.0 && is_idle(ctx) => Severity::Hint,
+        _ if finding.gain > 1.0 && (is_idle(ctx) || is_split(ctx)) => Severity::Hint,
         Depends::Resources | Depends::Residency if taken(false) => Severity::Hint,
         Depends::Launch if block_guessed && access.is_some() && is_one_row(ctx.kernel) => {
             if access.is_some_and(|access| has_guessed_stride(ctx, access)) {
@@ -79,6 +79,7 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
             }
         }
         Depends::Residency | Depends::Launch if block_guessed => Severity::Hint,
+        Depends::Residency if is_shared_open(ctx) => Severity::Hint,
         Depends::Launch if access.is_some_and(|access| has_guessed_stride(ctx, access)) => {
             Severity::Hint
         }
@@ -86,6 +87,12 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         Depends::Launch if ctx.block_varies && is_narrow(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency | Depends::Launch => Severity::Error,
     }
+}
+
+/// True where nothing says how many bytes of dynamic shared memory each block has, which bound how many of them an SM holds.
+fn is_shared_open(ctx: &Context<'_>) -> bool {
+    let mut assumed = ctx.facts.assumptions.iter();
+    assumed.any(|one| one.symbol == Assumed::DynamicShared)
 }
 
 /// True where a thread's place in its block is its x coordinate alone: which lanes are neighbours is the same for any block.
@@ -118,6 +125,34 @@ fn is_idle(ctx: &Context<'_>) -> bool {
         Some(most.unwrap_or(0.0).max(one.unwrap_or(f64::INFINITY)))
     });
     launch.grid_source.is_assumption() && most.is_some_and(|most| most < WORKING * warps)
+}
+
+/// True where work is divided into a number of parts that nothing gives: sizes that nothing gives are taken to be large, and a large
+/// number of parts leaves none of the work. What is a remainder of the same number is a coordinate: that number is an extent.
+fn is_split(ctx: &Context<'_>) -> bool {
+    let kernel = ctx.kernel;
+    let unknown = ctx
+        .facts
+        .assumptions
+        .iter()
+        .filter_map(|one| match &one.symbol {
+            Assumed::Named(name) if one.source == UNKNOWN => Some(name),
+            _ => None,
+        });
+    unknown.into_iter().any(|name| {
+        let (mut divides, mut wraps) = (false, false);
+        parts(&kernel.body, &mut |part| {
+            if let Part::Expression(expression) = part
+                && let ExprKind::Binary(op @ (BinaryOp::Div | BinaryOp::Rem), _, by) =
+                    &expression.kind
+                && is_factor(kernel, by, name)
+            {
+                divides |= *op == BinaryOp::Div;
+                wraps |= *op == BinaryOp::Rem;
+            }
+        });
+        divides && !wraps
+    })
 }
 
 /// True where a warp spans several rows of the block.
@@ -192,7 +227,11 @@ fn names(text: &str, name: &str) -> bool {
 /// defined.
 pub(crate) fn only_sizes(facts: &SourceFacts) -> bool {
     let is_size = |one: &Assumption| match &one.symbol {
-        Assumed::Block | Assumed::Grid | Assumed::Alignment | Assumed::Sample => true,
+        Assumed::Block
+        | Assumed::Grid
+        | Assumed::DynamicShared
+        | Assumed::Alignment
+        | Assumed::Sample => true,
         Assumed::Named(_) => {
             one.source == UNKNOWN || one.value == DEFINED || one.value == NOT_DEFINED
         }

@@ -54,6 +54,7 @@ impl Kernel {
                 dynamic_shared_bytes: 0,
                 block_source: Source::Directive,
                 grid_source: Source::Directive,
+                shared_source: Source::Directive,
             },
             warp_size: 32,
             accesses: Vec::new(),

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use build::steady::Steady;
 use frequency::Share;
 use rustc_hash::FxHashSet;
-use warplens_ir::{Controls, Kernel, Site};
+use warplens_ir::{Controls, ExprKind, Kernel, Site, Storage, VarId, expressions};
 
 pub use amd::MatrixUnits;
 pub use class::Class;
@@ -219,7 +219,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         // Of what is not followed to its end it is not known what reads.
         compiled.shared_bytes = complete.then(|| amd::lds_bytes(&graph, kernel));
     }
-    for var in &in_memory {
+    for var in in_memory.iter().filter(|var| !is_only_read(kernel, **var)) {
         compiled.local_bytes += kernel.var(*var).ty.size().next_multiple_of(4);
         compiled.in_memory.push(kernel.var(*var).name.clone());
     }
@@ -253,4 +253,27 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     }
     compiled.frequencies = graph.frequencies.list;
     compiled
+}
+
+/// True for a parameter that the kernel only reads: no copy of it is made.
+pub(crate) fn is_only_read(kernel: &Kernel, id: VarId) -> bool {
+    let var = kernel.var(id);
+    if !matches!(var.storage, Storage::Param(_)) || var.escapes {
+        return false;
+    }
+    let mut written = false;
+    expressions(&kernel.body, &mut |expression| {
+        let (ExprKind::Assign(_, target, _) | ExprKind::Step(_, _, target)) = &expression.kind
+        else {
+            return;
+        };
+        let mut at = &**target;
+        while let ExprKind::Index(inner, _) | ExprKind::Field(inner, _) | ExprKind::Cast(_, inner) =
+            &at.kind
+        {
+            at = inner;
+        }
+        written |= matches!(at.kind, ExprKind::Var(of) if of == id);
+    });
+    !written
 }

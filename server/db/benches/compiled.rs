@@ -190,6 +190,7 @@ fn measure(case: &Case) -> bool {
             dynamic_shared_bytes: 0,
             block_source: Source::Directive,
             grid_source: Source::Directive,
+            shared_source: Source::Directive,
         },
         profile: &profile,
         arguments: &arguments,

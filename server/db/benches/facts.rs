@@ -33,6 +33,7 @@ fn main() {
         dynamic_shared_bytes: 0,
         block_source: Source::Directive,
         grid_source: Source::Directive,
+        shared_source: Source::Directive,
     };
     let arguments = [("n".to_owned(), 1024, false)];
     let request = Request {

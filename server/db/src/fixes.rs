@@ -10,7 +10,7 @@ use warplens_syntax::Document;
 
 use crate::settings::{RuleLevel, Settings};
 use crate::suppress::is_enabled;
-use crate::{Cancel, Engine, FileAnalysis, KernelAnalysis, Overrides, PlacedFix};
+use crate::{Cancel, Engine, FileAnalysis, KernelAnalysis, Overrides, PlacedFix, Variants};
 
 impl Engine {
     /// The code actions for a range of bytes (a cursor: an empty one) of a parsed document, each proved by
@@ -145,6 +145,15 @@ impl Engine {
         let Some(analysis) = analysis else {
             return T::default();
         };
+        // The launch that is shown stays the one that both sides are compared under.
+        let mut overrides = overrides.clone();
+        if let Variants::Chosen(by_name) = &mut overrides.variants {
+            for placed in &analysis.kernels {
+                let name = placed.analysis.facts.name.clone();
+                by_name.entry(name).or_insert(placed.variant);
+            }
+        }
+        let overrides = &overrides;
         let reanalyze = |copy: &Document, names: &[String]| {
             let wanted = |name: &str| names.iter().any(|one| one == name);
             let analysis = self.analyze_some(copy, path, settings, overrides, &never, &wanted)?;

@@ -22,12 +22,15 @@ use crate::{LaunchValues, Overrides};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Given {
     block: Option<([u64; 3], Source)>,
+    /// Of a block that nothing gives whole the extents that the launch says.
+    block_sides: [Option<u64>; 3],
     grid: Option<([u64; 3], Source)>,
     /// Total threads along each axis (OpenCL), from which the grid follows.
     global: Option<([u64; 3], Source)>,
     /// How the grid follows from arguments, where the launch says so and nothing before it gives the grid.
     follows: Option<[Size; 3]>,
     dynamic_shared: u64,
+    shared_source: Source,
     /// Integer parameters: name, value, assumed.
     arguments: Vec<(String, i64, bool)>,
     /// Parameters of floating point and members of parameters, by name, as bits.
@@ -62,13 +65,14 @@ impl Hash for Given {
         // The place does not change what the kernel costs.
         let extents = |value: &Option<([u64; 3], Source)>| *value;
         (
-            extents(&self.block),
+            (extents(&self.block), &self.block_sides),
             extents(&self.grid),
             extents(&self.global),
             &self.follows,
         )
             .hash(state);
-        (self.dynamic_shared, &self.arguments, &self.probabilities).hash(state);
+        (self.dynamic_shared, self.shared_source).hash(state);
+        (&self.arguments, &self.probabilities).hash(state);
         self.reals.hash(state);
         (self.block_varies, self.asks_for_shared).hash(state);
         (self.cluster, self.allows_large_clusters).hash(state);
@@ -220,15 +224,18 @@ impl Given {
         let size = |get: &dyn Fn(&LaunchValues) -> Option<[u64; 3]>| {
             size.and_then(|(values, source)| Some((get(values)?, *source)))
         };
+        let shared = sources
+            .iter()
+            .find_map(|(values, source)| Some((values.dynamic_shared_bytes?, *source)));
+        let (dynamic_shared, shared_source) = shared.unwrap_or((0, Source::Assumed));
         Given {
             follows,
             block: first(&|values| values.block),
+            block_sides: site.map_or([None; 3], |(site, _)| site.block_sides),
             grid: size(&|values| values.grid),
             global: size(&|values| values.global),
-            dynamic_shared: sources
-                .iter()
-                .find_map(|(values, _)| values.dynamic_shared_bytes)
-                .unwrap_or(0),
+            dynamic_shared,
+            shared_source,
             arguments,
             reals: site.map_or_else(Vec::new, |(site, _)| reals(&site.reals, kernel)),
             probabilities,
@@ -303,21 +310,8 @@ impl Given {
         residency: &dyn Fn(&Launch) -> u32,
     ) -> Resolved {
         let (block, block_source) = self.block.unwrap_or_else(|| {
-            let block = match kernel.axes {
-                [_, _, true] => [8, 8, 4],
-                [_, true, false] if numbers_warps(kernel) => [32, 8, 1],
-                [_, true, false] => [16, 16, 1],
-                _ => [256, 1, 1],
-            };
-            // Launch bounds bound a block, they never set one.
-            let block = match kernel.max_threads {
-                Some(most) if (32..256).contains(&most) && numbers_warps(kernel) => {
-                    [32, most / 32, 1]
-                }
-                Some(most) if most > 0 && most < 256 => [most, 1, 1],
-                _ => block,
-            };
-            (block, Source::Assumed)
+            let block = partly_known(self.block_sides, kernel);
+            (block.unwrap_or_else(|| guessed(kernel)), Source::Assumed)
         });
         let block = block.map(|extent| extent.max(1));
         let mut launch = Launch {
@@ -326,6 +320,7 @@ impl Given {
             dynamic_shared_bytes: self.dynamic_shared,
             block_source,
             grid_source: Source::Assumed,
+            shared_source: self.shared_source,
         };
         if let Some((grid, source)) = self.followed() {
             launch.grid = grid;
@@ -672,6 +667,40 @@ pub(crate) fn three(list: &[u64]) -> [u64; 3] {
         *to = *from;
     }
     extents
+}
+
+/// Threads of a block that nothing gives.
+const USUAL_THREADS: u64 = 256;
+
+/// The block of a kernel whose launch is not known: by how it uses its coordinates.
+fn guessed(kernel: &Kernel) -> [u64; 3] {
+    let block = match kernel.axes {
+        [_, _, true] => [8, 8, 4],
+        [_, true, false] if numbers_warps(kernel) => [32, 8, 1],
+        [_, true, false] => [16, 16, 1],
+        _ => [USUAL_THREADS, 1, 1],
+    };
+    // Launch bounds bound a block, they never set one.
+    match kernel.max_threads {
+        Some(most) if (32..USUAL_THREADS).contains(&most) && numbers_warps(kernel) => {
+            [32, most / 32, 1]
+        }
+        Some(most) if most > 0 && most < USUAL_THREADS => [most, 1, 1],
+        _ => block,
+    }
+}
+
+/// The block of a launch that says some of its extents: the first that it leaves open fills the block up. `None` where it says none
+/// but ones.
+fn partly_known(sides: [Option<u64>; 3], kernel: &Kernel) -> Option<[u64; 3]> {
+    let known: u64 = sides.iter().flatten().product();
+    if known <= 1 {
+        return None;
+    }
+    let most = kernel.max_threads.filter(|most| *most > 0);
+    let threads = most.map_or(USUAL_THREADS, |most| most.min(USUAL_THREADS));
+    let mut left = (threads / known).max(1);
+    Some(sides.map(|side| side.unwrap_or_else(|| std::mem::replace(&mut left, 1))))
 }
 
 /// The block with its threads rounded up to whole warps along x.

@@ -334,6 +334,13 @@ impl Measure<'_> {
         }
         sums.fill(&mut access);
         access.requests = Some(sums.requests * context.warp_factor);
+        if access.op == Op::Atomic && context.warp_factor > 0.0 {
+            // Of the lanes that may come, as many do as the chances on the way let through.
+            let come = (context.lane_factor / context.warp_factor).min(1.0);
+            let fewer = |figure: f64| (figure * come).max(1.0);
+            access.passes_per_request = access.passes_per_request.map(fewer);
+            access.active_lanes_per_request = access.active_lanes_per_request.map(fewer);
+        }
         access.certainty = Certainty::Assumed;
         if let Some(conditions) = self.holds(draft, context, complete, sums.varied) {
             access.certainty = Certainty::Exact;

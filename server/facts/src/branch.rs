@@ -120,6 +120,7 @@ impl Measure<'_> {
                     From::Directive => "as the directive says",
                     From::Expectation => "from `__builtin_expect`",
                     From::Chance => "assumed: such numbers are equal by chance",
+                    From::Ticket => "assumed: one of the threads that count gets this number",
                     From::Default => "assumed",
                 };
                 branch.why = Some(Why::Chance {

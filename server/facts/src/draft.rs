@@ -114,6 +114,8 @@ pub(crate) enum From {
     Expectation,
     /// That two numbers with a fraction are equal by chance.
     Chance,
+    /// That one thread draws a number of a counter that all of them add to.
+    Ticket,
     /// No statement of either: the default.
     Default,
 }

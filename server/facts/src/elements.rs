@@ -5,6 +5,7 @@
 //! the loop begins.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use warplens_ir::walk::{self, Visitor};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Function, Stmt, Type, VarId};
@@ -48,6 +49,32 @@ impl Executor<'_> {
             });
         } else {
             stores.clear();
+        }
+    }
+
+    /// A thread's own array of integers that a list of numbers initialises; those that it leaves out are zero.
+    pub(crate) fn keep_list(&mut self, id: VarId, parts: &[Expr]) {
+        let var = self.kernel.var(id);
+        let Type::Array(element, Some(extent)) = &var.ty else {
+            return;
+        };
+        let (element, extent) = (Arc::clone(element), *extent as usize);
+        let numbers: Option<Vec<i64>> = parts
+            .iter()
+            .map(|part| match part.without_casts().kind {
+                ExprKind::Int(number) => Some(number),
+                _ => None,
+            })
+            .collect();
+        let Some(numbers) = numbers.filter(|_| element.is_int() && extent <= MOST_STORES) else {
+            return;
+        };
+        let array = self.array_of(id);
+        for at in 0..extent {
+            let number = numbers.get(at).copied().unwrap_or(0);
+            let value = Value::int(self.arena.constant(number));
+            let offset = self.arena.constant(at as i64 * element.size() as i64);
+            self.keep_element(array, offset, &element, &value);
         }
     }
 

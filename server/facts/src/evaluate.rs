@@ -219,6 +219,23 @@ impl Executor<'_> {
         self.unknown(data, variation)
     }
 
+    /// The threads that add to one counter: of a block to one in shared memory, of the launch to one in global memory, where under
+    /// a condition one of each block does. `None` where threads add to several.
+    fn threads_that_draw(&self, array: ArrayId, offset: Id) -> Option<f64> {
+        if self.arena.varies_with(offset) != SymbolSet::NONE {
+            return None;
+        }
+        let launch = &self.request.launch;
+        let guarded = !self.contexts[self.context].guards.is_empty();
+        let threads = launch.threads_per_block() as f64;
+        match self.arrays[array.0 as usize].space {
+            Space::Shared => Some(threads),
+            Space::Global if guarded => Some(launch.blocks() as f64),
+            Space::Global => Some(launch.blocks() as f64 * threads),
+            _ => None,
+        }
+    }
+
     pub(crate) fn depends_on_data(&self, id: Id) -> bool {
         self.arena.opaque(id) == Some(true)
     }
@@ -1088,7 +1105,7 @@ impl Executor<'_> {
         let truth = self.arena.truth(id);
         let before = self.static_operations;
         let outer = self.context;
-        let (probability, probability_from) = self.probability(condition);
+        let (probability, probability_from) = self.probability(condition, truth);
         let branch = self.new_branch(BranchDraft {
             site: condition.site,
             text: self.quote(condition.site),
@@ -1232,6 +1249,7 @@ impl Executor<'_> {
                     loads.append(&mut self.eval(argument).loads);
                 }
                 self.settle();
+                let mut draws = None;
                 if let Some(pointer) = arguments.first() {
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -1239,6 +1257,7 @@ impl Executor<'_> {
                         site: pointer.site,
                     };
                     if let Place::Memory(array, offset) = self.pointed_at(pointer) {
+                        draws = self.threads_that_draw(array, offset);
                         let bytes = whole.ty.size().max(4) as u32;
                         self.record(array, offset, bytes, bytes, Op::Atomic, &target, &loads);
                         for draft in &mut self.accesses[first..] {
@@ -1248,6 +1267,11 @@ impl Executor<'_> {
                     }
                 }
                 let id = self.unknown(true, Variation::ANY);
+                if *update == Update::Combine
+                    && let (Some(threads), Some(symbol)) = (draws, self.arena.as_symbol(id))
+                {
+                    self.tickets.insert(symbol, threads);
+                }
                 return if whole.ty.is_int() {
                     Value::int(id)
                 } else {

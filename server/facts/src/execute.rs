@@ -125,6 +125,8 @@ impl Executor<'_> {
                 ) || matches!(self.kernel.var(*id).ty, Type::Array(..));
                 if !memory {
                     self.env.set(*id, value);
+                } else if let Some(ExprKind::List(parts)) = init.as_ref().map(|init| &init.kind) {
+                    self.keep_list(*id, parts);
                 }
             }
             StmtKind::Expr(expression) => {
@@ -236,7 +238,7 @@ impl Executor<'_> {
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
         let outer = self.context;
-        let (probability, probability_from) = self.probability(condition);
+        let (probability, probability_from) = self.probability(condition, truth);
         let branch = match of_switch {
             Some((_, branch)) => branch,
             None => self.new_branch(BranchDraft {
@@ -334,7 +336,7 @@ impl Executor<'_> {
         let value = self.eval(way);
         self.dry -= 1;
         let id = self.as_int(&value);
-        let (probability, probability_from) = self.probability(way);
+        let (probability, probability_from) = self.probability(way, id);
         let branch = self.new_branch(BranchDraft {
             site,
             text: self.quote(site),

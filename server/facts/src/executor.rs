@@ -5,7 +5,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Kernel, Reason, Storage, Type, VarId};
 use warplens_machine::Profile;
-use warplens_symbolic::{Arena, BinaryOp, Domain, Id, Interval, Symbol, SymbolKind};
+use warplens_symbolic::{Arena, BinaryOp, Domain, Id, Interval, Node, Symbol, SymbolKind};
 
 use crate::Request;
 use crate::bodies::Routines;
@@ -66,6 +66,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) reasons: FxHashMap<Symbol, NoValue>,
     /// Unknown values that move evenly along a sum of coordinates.
     pub(crate) evenly: FxHashMap<Symbol, Id>,
+    /// What a counter gave back that threads add to, and how many threads add to it.
+    pub(crate) tickets: FxHashMap<Symbol, f64>,
     /// When the value at hand has none.
     pub(crate) doubted: Option<Doubt>,
     /// The expression whose value the statement at hand does not use.
@@ -210,6 +212,7 @@ impl<'a> Executor<'a> {
             routines: Routines::default(),
             reasons: FxHashMap::default(),
             evenly: FxHashMap::default(),
+            tickets: FxHashMap::default(),
             doubted: None,
             discarded: None,
             accesses: Vec::new(),
@@ -262,8 +265,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// How probable a condition is where data decides it, and who says so.
-    pub(crate) fn probability(&self, condition: &warplens_ir::Expr) -> (f64, From) {
+    /// How probable a condition is where data decides it, and who says so; `value` is what it evaluates to.
+    pub(crate) fn probability(&self, condition: &warplens_ir::Expr, value: Id) -> (f64, From) {
         let line = condition.site.line;
         let mut given = self.request.probabilities.iter();
         if let Some((_, probability)) = given.find(|(at, _)| *at == line) {
@@ -275,7 +278,29 @@ impl<'a> Executor<'a> {
             let found = given.find(|(of, _, assumed)| of == name && !assumed)?;
             Some(found.1)
         };
-        chance::of(condition, &argument)
+        match (chance::of(condition, &argument), self.first_come(value)) {
+            ((_, From::Default), Some(probability)) => (probability, From::Ticket),
+            (said, _) => said,
+        }
+    }
+
+    /// The probability that a thread has drawn just one number of those that a counter gives out, or any other one.
+    fn first_come(&self, condition: Id) -> Option<f64> {
+        let Node::Binary(op, a, b) = *self.arena.node(condition) else {
+            return None;
+        };
+        let (constant, terms) = self.arena.terms(a);
+        let drawn = |id: Id| self.tickets.get(&self.arena.as_symbol(id)?).copied();
+        let threads = match terms.as_slice() {
+            [(id, 1)] if constant == 0 || self.arena.as_const(b).is_some() => drawn(*id),
+            _ => None,
+        };
+        let one = threads.or_else(|| drawn(b))?.recip();
+        match op {
+            BinaryOp::Eq => Some(one),
+            BinaryOp::Ne => Some(1.0 - one),
+            _ => None,
+        }
     }
 
     pub(crate) fn shared_index(&self, id: VarId) -> Option<usize> {

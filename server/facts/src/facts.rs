@@ -957,6 +957,8 @@ pub enum Assumed {
     Block,
     /// Blocks of the launch: `grid`.
     Grid,
+    /// Bytes of dynamic shared memory, where the kernel has some: `dynamic shared memory`.
+    DynamicShared,
     /// A parameter, a template parameter, a macro, a function: its name.
     Named(String),
     /// How pointers and shared arrays are aligned: `alignment`.
@@ -977,6 +979,7 @@ impl Assumed {
         match self {
             Assumed::Block => "block",
             Assumed::Grid => "grid",
+            Assumed::DynamicShared => "dynamic shared memory",
             Assumed::Named(name) => name,
             Assumed::Alignment => "alignment",
             Assumed::Contents(_) => "contents",

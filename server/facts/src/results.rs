@@ -284,6 +284,11 @@ impl Executor<'_> {
                 add(symbol, list(extents), from);
             }
         }
+        let dynamic = self.shared.iter().any(|(_, array)| array.dynamic);
+        if dynamic && launch.shared_source.is_assumption() && !launch.block_source.is_assumption() {
+            let bytes = launch.dynamic_shared_bytes;
+            add(Assumed::DynamicShared, bytes.to_string(), "default");
+        }
         for assumption in &self.kernel.assumed {
             // For what the build defines: the option that settles it.
             let source = match &assumption.kind {

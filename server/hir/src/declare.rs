@@ -33,7 +33,11 @@ impl Unit {
     ) -> Unit {
         let earlier = earlier.or_else(|| crate::standard::library(parsed.language));
         let earlier = earlier.map(|earlier| {
-            let libraries = [&crate::glm::LIBRARY, &crate::complex::LIBRARY];
+            let libraries = [
+                &crate::glm::LIBRARY,
+                &crate::complex::LIBRARY,
+                &crate::cub::LIBRARY,
+            ];
             libraries.into_iter().fold(earlier, |earlier, library| {
                 library.behind(earlier, &parsed.text)
             })

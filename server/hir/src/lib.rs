@@ -5,6 +5,7 @@
 //! or value with a reason, and the rest goes on. Host code is read with the same types and constants through [`Lowering`].
 
 mod complex;
+mod cub;
 mod declare;
 mod definition;
 mod glm;

@@ -29,6 +29,7 @@ const MOST_ATTRIBUTES: usize = 8;
 struct Config {
     grid: [Extent; 3],
     block: Option<[u64; 3]>,
+    block_sides: [Option<u64>; 3],
     global: [Extent; 3],
     shared: Option<u64>,
     cluster: Option<[u64; 3]>,
@@ -85,6 +86,7 @@ impl Host<'_> {
         let mut config_known = Config {
             grid: value(0).extents(),
             block: value(1).dimensions(),
+            block_sides: value(1).sides(),
             shared: match values.get(2) {
                 Some(shared) => bytes(shared),
                 None => Some(0),
@@ -276,6 +278,7 @@ impl Host<'_> {
                     grid: all(config.grid),
                     follows,
                     block: config.block,
+                    block_sides: config.block_sides,
                     block_varies: false,
                     global: all(config.global),
                     dynamic_shared_bytes: config.shared,
@@ -354,6 +357,7 @@ impl Host<'_> {
                 let mut config = Config {
                     grid: value(1).extents(),
                     block: value(2).dimensions(),
+                    block_sides: value(2).sides(),
                     shared: arguments.get(4).map_or(Some(0), |_| bytes(&value(4))),
                     ..Config::default()
                 };
@@ -366,6 +370,7 @@ impl Host<'_> {
                 let mut config = Config {
                     grid: value(1).extents(),
                     block: value(2).dimensions(),
+                    block_sides: value(2).sides(),
                     shared: bytes(&value(3)),
                     ..Config::default()
                 };
@@ -391,6 +396,7 @@ impl Host<'_> {
                 let mut config = Config {
                     grid: field("gridDim").extents(),
                     block: field("blockDim").dimensions(),
+                    block_sides: field("blockDim").sides(),
                     shared: bytes(&field("dynamicSmemBytes")),
                     cluster: self.cluster(&field("attrs"), &field("numAttrs")),
                     ..Config::default()
@@ -422,6 +428,7 @@ impl Host<'_> {
                 let mut config = Config {
                     grid: field("gridDim").extents(),
                     block: field("blockDim").dimensions(),
+                    block_sides: field("blockDim").sides(),
                     shared: bytes(&field("sharedMemBytes")),
                     ..Config::default()
                 };
@@ -442,6 +449,7 @@ impl Host<'_> {
                 let mut config = Config {
                     grid: three(1).extents(),
                     block: three(4).dimensions(),
+                    block_sides: three(4).sides(),
                     shared: bytes(&value(7)),
                     ..Config::default()
                 };
@@ -714,6 +722,7 @@ impl Host<'_> {
         let config = Config {
             grid,
             block: local,
+            block_sides: [None; 3],
             global,
             shared,
             cluster: None,

@@ -90,6 +90,8 @@ pub struct LaunchSite {
     pub follows: Option<[Blocks; 3]>,
     /// Threads of a block.
     pub block: Option<[u64; 3]>,
+    /// Those of its extents that are known, where some are not.
+    pub block_sides: [Option<u64>; 3],
     /// A loop around it launches with another block in its second turn: a program that tries several.
     pub block_varies: bool,
     /// Threads of the whole launch, where the launch says these (OpenCL).
@@ -207,6 +209,7 @@ impl LaunchSite {
             grid: None,
             follows: None,
             block: None,
+            block_sides: [None; 3],
             block_varies: false,
             global: None,
             dynamic_shared_bytes: None,
@@ -273,6 +276,7 @@ impl LaunchSite {
             && self.grid == other.grid
             && self.follows == other.follows
             && self.block == other.block
+            && self.block_sides == other.block_sides
             && self.global == other.global
             && self.dynamic_shared_bytes == other.dynamic_shared_bytes
             && self.arguments == other.arguments
@@ -407,6 +411,7 @@ fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
     more.kernel == less.kernel
         && more.space == less.space
         && value(more.block.as_ref(), less.block.as_ref())
+        && (more.block.is_some() || values(&more.block_sides, &less.block_sides))
         && value(more.grid.as_ref(), less.grid.as_ref())
         && (more.grid.is_some() || value(more.follows.as_ref(), less.follows.as_ref()))
         && value(more.global.as_ref(), less.global.as_ref())

@@ -320,6 +320,15 @@ impl Value {
         Some([x?, y?, z?])
     }
 
+    /// The extents that are known, where some are not.
+    pub(super) fn sides(&self) -> [Option<u64>; 3] {
+        let sides = self.extents().map(Extent::known);
+        if sides.iter().all(Option::is_some) {
+            return [None; 3];
+        }
+        sides
+    }
+
     /// What a step leads to.
     pub(super) fn at(&self, step: &Step) -> Value {
         match (self, step) {

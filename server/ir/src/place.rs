@@ -119,6 +119,8 @@ pub struct Launch {
     pub block_source: Source,
     /// Where `grid` comes from.
     pub grid_source: Source,
+    /// Where `dynamic_shared_bytes` comes from.
+    pub shared_source: Source,
 }
 
 impl Launch {

@@ -133,17 +133,29 @@ impl Hash for Origin {
 impl Struct {
     /// Lays fields out one behind the other; a union puts all at 0.
     pub fn new(name: &str, fields: Vec<(String, Type)>, union: bool, min_align: u64) -> Struct {
+        let fields = fields.into_iter().map(|(name, ty)| (name, ty, 1));
+        Struct::laid_out(name, fields.collect(), union, min_align)
+    }
+
+    /// The same where fields may say a larger alignment than their types have.
+    pub fn laid_out(
+        name: &str,
+        fields: Vec<(String, Type, u64)>,
+        union: bool,
+        min_align: u64,
+    ) -> Struct {
         let (mut offset, mut align, mut size) = (0u64, min_align.clamp(1, MOST_ALIGNED), 0u64);
         let mut laid = Vec::with_capacity(fields.len());
         let mut parts = 1u64;
-        let unread = fields.iter().any(|(_, ty)| ty.is_unread());
-        for (name, ty) in fields {
+        let unread = fields.iter().any(|(_, ty, _)| ty.is_unread());
+        for (name, ty, said) in fields {
             parts = parts.saturating_add(ty.parts());
-            align = align.max(ty.align());
+            let own = ty.align().max(said.clamp(1, MOST_ALIGNED));
+            align = align.max(own);
             offset = if union {
                 0
             } else {
-                offset.next_multiple_of(ty.align())
+                offset.next_multiple_of(own)
             };
             size = size.max(offset + ty.size());
             laid.push(Field {

@@ -122,6 +122,24 @@ pub struct Breakdown {
     pub synchronisation: f64,
 }
 
+impl Breakdown {
+    /// Multiplies each part.
+    pub(crate) fn scale(&mut self, by: f64) {
+        for part in [
+            &mut self.compute,
+            &mut self.tensor,
+            &mut self.memory_bandwidth,
+            &mut self.memory_latency,
+            &mut self.async_copy,
+            &mut self.shared,
+            &mut self.divergence,
+            &mut self.synchronisation,
+        ] {
+            *part *= by;
+        }
+    }
+}
+
 /// A key of [`Breakdown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bottleneck {

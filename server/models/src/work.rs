@@ -168,19 +168,16 @@ impl<'a> Work<'a> {
     /// Passes of the instruction that the compiler makes of several accesses, where what it reads of each lane is known to lie side by
     /// side and its conflicts count.
     pub fn joined_passes(&self, access: usize) -> Option<f64> {
-        let merged = self.merged(access);
         let counted = self.requests[access].passes;
         let access = &self.input.accesses[access];
-        let [words, pairs, quads] = access.by_width.filter(|_| merged > 1.0)?;
-        let width = f64::from(access.bytes_per_lane) * merged / 4.0;
-        let passes = if width <= 2.0 {
-            words + (width - 1.0).max(0.0) * (pairs - words)
-        } else {
-            pairs + (width / 2.0 - 1.0).min(1.0) * (quads - pairs)
-        };
+        let passes = access.joined_passes()?;
         // Asked without its conflicts it has fewer passes than were counted.
         let all = access.passes_per_request.is_none_or(|all| counted >= all);
-        Some(if all { passes } else { passes.min(width) })
+        Some(if all {
+            passes
+        } else {
+            passes.min(access.joined_words())
+        })
     }
 
     /// Loads of an access that wait at the same time, as far as a thread has registers for what they bring.

@@ -752,6 +752,9 @@ impl Arena {
 
     /// `terms` sorted by id, without zeros.
     fn sum(&mut self, constant: i64, terms: Vec<(Id, i64)>) -> Id {
+        if let Some(remainder) = self.with_a_remainder(constant, &terms) {
+            return remainder;
+        }
         match terms.as_slice() {
             [] => return self.constant(constant),
             [(id, 1)] if constant == 0 => return *id,
@@ -771,6 +774,42 @@ impl Arena {
             meta.reached |= of.reached;
         }
         self.add_node(Node::Sum(constant, terms.into()), meta)
+    }
+
+    /// A sum in which `x - (x / d) · d` is `x % d`, times a factor: the remainder has the range that the difference lacks.
+    fn with_a_remainder(&mut self, constant: i64, terms: &[(Id, i64)]) -> Option<Id> {
+        if terms.len() < 2 {
+            return None;
+        }
+        let (at, x, d, factor) = terms
+            .iter()
+            .enumerate()
+            .find_map(|(at, (id, coefficient))| {
+                let Node::Binary(BinaryOp::Div, x, d) = *self.node(*id) else {
+                    return None;
+                };
+                let divisor = self.as_const(d).filter(|d| *d > 1)?;
+                let whole = coefficient % divisor == 0;
+                whole.then_some((at, x, d, -(coefficient / divisor)))
+            })?;
+        let (of_x, terms_of_x) = self.terms(x);
+        let has = |wanted: &(Id, i64)| {
+            let scaled = wanted.1.checked_mul(factor);
+            terms
+                .iter()
+                .any(|one| one.0 == wanted.0 && Some(one.1) == scaled)
+        };
+        if terms_of_x.is_empty() || !terms_of_x.iter().all(has) {
+            return None;
+        }
+        let remainder = self.binary(BinaryOp::Rem, x, d);
+        let mut parts = vec![(remainder, factor)];
+        let others = terms.iter().enumerate().filter(|(other, (id, _))| {
+            *other != at && terms_of_x.iter().all(|(of_x, _)| of_x != id)
+        });
+        parts.extend(others.map(|(_, part)| *part));
+        let constant = constant.wrapping_sub(of_x.wrapping_mul(factor));
+        Some(self.combination(constant, &parts))
     }
 
     /// `a · b`, multiplied out where that stays small.
@@ -853,6 +892,15 @@ impl Arena {
                 }
                 if divisor <= 0 {
                     return None;
+                }
+                // (x / c) / d = x / (c d): division truncates.
+                if op == BinaryOp::Div
+                    && let Node::Binary(BinaryOp::Div, x, by) = *self.node(a)
+                    && let Some(whole) = self.as_const(by).filter(|by| *by > 0)
+                    && let Some(whole) = whole.checked_mul(divisor)
+                {
+                    let whole = self.constant(whole);
+                    return Some(self.binary(BinaryOp::Div, x, whole));
                 }
                 // (d·q + r) / d = q + r / d, where nothing is negative.
                 let (c, terms) = self.terms(a);

@@ -7,6 +7,7 @@ use memchr::memmem;
 
 use crate::Language;
 use crate::lexer;
+use crate::names::is_word_part;
 use crate::preprocess::WordTable;
 
 fn table(list: &'static str) -> WordTable {
@@ -58,6 +59,44 @@ pub(crate) fn blank_lambda_spaces(text: &mut String, language: Language) {
         }
         behind
     });
+    for range in found {
+        text.replace_range(range.clone(), &" ".repeat(range.len()));
+    }
+}
+
+/// Blanks the specifiers in front of `friend`, `__device__ inline friend T f(…)`: the grammar takes `friend` for a type there.
+pub(crate) fn blank_specifiers_of_friends(text: &mut String, language: Language) {
+    const FRIEND: &str = "friend";
+    const SPECIFIERS: [&str; 6] = [
+        "__device__",
+        "__host__",
+        "__forceinline__",
+        "inline",
+        "static",
+        "constexpr",
+    ];
+    if language == Language::OpenCl {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for at in memmem::find_iter(bytes, FRIEND) {
+        let ends = bytes.get(at + FRIEND.len());
+        if !ends.is_some_and(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let mut before = text[..at].trim_end();
+        if before.len() == at {
+            continue;
+        }
+        while let Some(rest) = SPECIFIERS.iter().find_map(|word| {
+            let rest = before.strip_suffix(word)?;
+            (!rest.ends_with(is_word_part)).then_some(rest)
+        }) {
+            found.push(rest.len()..before.len());
+            before = rest.trim_end();
+        }
+    }
     for range in found {
         text.replace_range(range.clone(), &" ".repeat(range.len()));
     }
@@ -208,6 +247,7 @@ pub(crate) fn blank_what_is_between(text: &mut String, language: Language) {
 /// Blanks `text`, the buffer's own, in place.
 pub(crate) fn blank(text: &mut String, language: Language) {
     blank_lambda_spaces(text, language);
+    blank_specifiers_of_friends(text, language);
     join_launch_brackets(text, language);
     blank_typename_of_objects(text, language);
     blank_hints_of_loops(text, language);

@@ -80,6 +80,7 @@ impl Expanded {
         previous: Option<&Expanded>,
     ) -> Expanded {
         blanking::blank_lambda_spaces(&mut done.text, language);
+        blanking::blank_specifiers_of_friends(&mut done.text, language);
         blanking::join_launch_brackets(&mut done.text, language);
         blanking::blank_typename_of_objects(&mut done.text, language);
         blanking::blank_hints_of_loops(&mut done.text, language);

@@ -59,6 +59,8 @@ pub(crate) struct Candidate {
     pub cause: String,
     /// A hint whatever it gains: a cache catches what it moves too much.
     pub quiet: bool,
+    /// Not where all accesses of its cause gain together: a cache brings what each leaves, and is asked for it again and again.
+    pub quiet_alone: bool,
 }
 
 /// What the transactions of an access are called where it is a title that counts them.
@@ -82,8 +84,8 @@ pub(crate) fn plural(count: f64, word: &str) -> String {
 
 /// How the gains of a kernel's candidates are found.
 enum Gains {
-    /// One by one.
-    Apart,
+    /// One by one, of this factor.
+    Apart(Factor),
     /// All of them together have none worth knowing.
     Nothing,
     /// The time that all save, shared out by the requests' excess; the sum of those.
@@ -93,7 +95,7 @@ enum Gains {
 impl Gains {
     fn new(ctx: &Context<'_>, candidates: &[Candidate], factor: Factor) -> Gains {
         if candidates.len() <= MOST_APART {
-            return Gains::Apart;
+            return Gains::Apart(factor);
         }
         let together = ctx.gain(Removal::Factor(factor));
         if together < wording::WORTH_KNOWING {
@@ -101,7 +103,7 @@ impl Gains {
         }
         let accesses = &ctx.facts.accesses;
         if candidates.len() * accesses.len() <= MOST_WALKED {
-            return Gains::Apart;
+            return Gains::Apart(factor);
         }
         let all = candidates.iter().map(|of| excess(&accesses[of.index]));
         Gains::Shared(1.0 - together.recip(), all.sum())
@@ -109,7 +111,11 @@ impl Gains {
 
     fn of(&self, ctx: &Context<'_>, access: usize) -> f64 {
         match self {
-            Gains::Apart => ctx.gain(Removal::Access(access)),
+            // What all accesses of a kind would save together bounds each of them.
+            Gains::Apart(factor) => {
+                let gain = ctx.gain(Removal::Access(access));
+                gain.min(ctx.gain(Removal::Factor(*factor)))
+            }
             Gains::Nothing => 1.0,
             Gains::Shared(saved, all) if *all > 0.0 => {
                 let share = excess(&ctx.facts.accesses[access]) / all;
@@ -158,14 +164,22 @@ pub(crate) fn findings(
             None => groups.push(vec![(candidate, gain)]),
         }
     }
-    folded(ctx, groups, factor)
+    let all = groups.iter().map(|group| excess_of(ctx, group)).sum();
+    folded(ctx, groups, factor, all)
+}
+
+/// What a group takes beyond the ideal, over the launch.
+fn excess_of(ctx: &Context<'_>, group: &Group) -> f64 {
+    let accesses = &ctx.facts.accesses;
+    let each = group.iter().map(|(of, _)| excess(&accesses[of.index]));
+    each.sum()
 }
 
 /// Candidates of one line with what each gains.
 type Group = Vec<(Candidate, f64)>;
 
 /// Findings of groups: of those with one cause the costliest is told with what all gain together, the others are hints.
-fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor) -> Vec<Finding> {
+fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor, all_excess: f64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut causes: Vec<(Cause, Vec<Group>)> = Vec::new();
     for group in groups {
@@ -196,22 +210,27 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor) -> Vec<Finding>
                 if apart[at] > apart[best] { at } else { best }
             },
         );
-        // What is a hint by itself stays one.
-        let loud: Vec<usize> = (0..alike.len())
-            .filter(|at| *at == leader || !cause.quiet && apart[*at] >= wording::WORTH_KNOWING)
-            .collect();
-        let of_all = alike.iter().flatten().map(|(_, gain)| *gain);
-        let joint = if loud.len() > 1 {
-            saved_together(ctx, of_all, factor)
+        // A cause is removed at all its sites before its gain is told: each may save next to nothing by itself.
+        let alone = &alike[0][0].0;
+        let several = alike.len() > 1 && (!cause.quiet || alone.quiet_alone);
+        let joint = if several {
+            let of_all = alike.iter().flatten().map(|(_, gain)| *gain);
+            let own: f64 = alike.iter().map(|group| excess_of(ctx, group)).sum();
+            let share = if all_excess > 0.0 {
+                own / all_excess
+            } else {
+                0.0
+            };
+            let saved = 1.0 - ctx.gain(Removal::Factor(factor)).recip();
+            let by_share = (1.0 - saved * share.min(1.0)).recip();
+            saved_together(ctx, of_all, factor).max(by_share)
         } else {
             apart[leader]
         };
+        let told = several && joint >= wording::WORTH_KNOWING;
+        let joint = if told { joint } else { apart[leader] };
         for (at, group) in alike.iter().enumerate() {
-            let others: &[Group] = if at == leader && loud.len() > 1 {
-                &alike
-            } else {
-                &[]
-            };
+            let others: &[Group] = if at == leader && told { &alike } else { &[] };
             let gain = if at == leader { joint } else { apart[at] };
             let mut finding = finding(ctx, group, gain, others);
             if at != leader {
@@ -324,7 +343,7 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
     let reservation = wording::reservation(ctx.facts, access);
     let guess = evidence::is_guess(ctx, access);
     let mut severity = wording::severity(gain, access.certainty, guess);
-    if candidate.quiet {
+    if candidate.quiet && !(candidate.quiet_alone && !alike.is_empty()) {
         severity = Severity::Hint;
     }
     Finding {

@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 
 use warplens_facts::facts::Site;
 use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Function, Kernel, LoopKind, Stmt, StmtKind, Storage, Type, VarId,
-    Visitor, walk,
+    BinaryOp, Expr, ExprKind, Function, Kernel, LoopKind, Part, Stmt, StmtKind, Storage, Type,
+    VarId, Visitor, parts, walk,
 };
 
+use super::agreed::Agreed;
 use super::coordinates::{Coordinates, MOST_STEPS, Polynomial};
 
 /// Accesses that are followed; a kernel with more is not judged.
@@ -48,6 +49,7 @@ pub(crate) struct Crossing {
 /// for those in front of it: all of them can go at once.
 pub(crate) fn crossings(kernel: &Kernel, block: [u64; 3], warp: u32) -> Vec<Crossing> {
     let mut reader = Reader::new(kernel);
+    reader.lost |= has_roles(kernel);
     let flow = reader.statements(&kernel.body);
     if reader.lost || reader.touches.len() > MOST_TOUCHES || reader.barriers.len() > MOST_BARRIERS {
         return Vec::new();
@@ -524,6 +526,41 @@ impl<'a> Reader<'a> {
             holders,
         })
     }
+}
+
+/// True where a barrier is under a condition that the threads of a block do not agree on: those of one branch then meet those of
+/// another at barriers of their own, by how many came before.
+fn has_roles(kernel: &Kernel) -> bool {
+    let mut agreed = None;
+    let mut found = false;
+    parts(&kernel.body, &mut |part| {
+        let Part::Statement(statement) = part else {
+            return;
+        };
+        let (condition, inner) = match &statement.kind {
+            StmtKind::If(condition, then, otherwise) => (condition, [then, otherwise]),
+            StmtKind::Loop {
+                condition: Some(condition),
+                body,
+                ..
+            } => (condition, [body, body]),
+            StmtKind::Switch(condition, inner) => (condition, [inner, inner]),
+            _ => return,
+        };
+        if !found && inner.iter().any(|inner| has_barrier(inner)) {
+            let agreed = agreed.get_or_insert_with(|| Agreed::of(kernel));
+            found = !agreed.on(condition);
+        }
+    });
+    found
+}
+
+fn has_barrier(statements: &[Stmt]) -> bool {
+    let mut found = false;
+    parts(statements, &mut |part| {
+        found |= matches!(part, Part::Statement(one) if matches!(one.kind, StmtKind::Barrier));
+    });
+    found
 }
 
 /// True where control leaves a stretch by `break` or `continue`.

@@ -1,6 +1,7 @@
 //! What several rules read of a kernel. Facts and IR in, a view of them out; no rule is named here.
 
 pub(crate) mod access;
+mod agreed;
 pub(crate) mod arith;
 pub(crate) mod atomics;
 mod coordinates;

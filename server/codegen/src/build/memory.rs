@@ -105,6 +105,8 @@ impl Builder<'_> {
             Storage::Shared | Storage::DynamicShared => (Space::Shared, Ty::I32),
             Storage::Constant => (Space::Constant, Ty::I64),
             Storage::Global => (Space::Global, Ty::I64),
+            // The launch puts arguments into constant memory, which takes a subscript.
+            Storage::Param(_) if crate::is_only_read(self.kernel, id) => (Space::Constant, Ty::I64),
             Storage::Local | Storage::Param(_) => (Space::Local, Ty::I32),
         };
         // A pointer parameter into shared memory is the array itself.

@@ -26,6 +26,9 @@ use crate::{
 /// Where such a kernel is reported to us.
 const REPORT: &str = "https://github.com/warplens/warplens/issues/new?template=crash.yml";
 
+/// Launches of one kernel whose times are compared to find the one that is shown.
+const MOST_COMPARED: usize = 4;
+
 /// Branches inside one kernel that are offered.
 const MOST_BRANCHES: usize = 4;
 
@@ -110,7 +113,13 @@ impl Engine {
         let chosen = match &overrides.variants {
             Variants::All => 0..variants.len(),
             Variants::Chosen(by_name) => {
-                let at = by_name.get(name).copied().unwrap_or(0) % variants.len();
+                let at = match by_name.get(name) {
+                    Some(at) => at % variants.len(),
+                    None => {
+                        let sites = &variants[..launches];
+                        self.costliest(asked, parts, kernel, sites, profile, command)
+                    }
+                };
                 at..at + 1
             }
         };
@@ -209,6 +218,76 @@ impl Engine {
         }
         made
     }
+
+    /// Which of a kernel's launches takes longest, by the predicted time of one: the first of those of which none is known.
+    fn costliest(
+        &self,
+        asked: &FileQuestion<'_>,
+        parts: &FileParts,
+        kernel: &KernelQuestion<'_>,
+        sites: &[(LaunchSite, bool)],
+        profile: &Arc<Profile>,
+        command: Option<&Command>,
+    ) -> usize {
+        if sites.len() < 2 {
+            return 0;
+        }
+        let overrides = Overrides {
+            unadvised: true,
+            ..asked.overrides.clone()
+        };
+        let time = |(site, here): &(LaunchSite, bool)| {
+            let (lowered, _) = self.lowered(kernel.program, kernel.item, site, &overrides);
+            let lowered = lowered.ok().flatten()?;
+            let given = Given::of(
+                &lowered.kernel,
+                kernel.item,
+                kernel.between.clone(),
+                &parts.directives,
+                Some((site, *here)),
+                asked.settings,
+                &overrides,
+            );
+            let (analysis, _) = self.analysis(&AnalysisQuestion {
+                lowered: &lowered,
+                given: &given,
+                profile,
+                command,
+                settings: asked.settings,
+                overrides: &overrides,
+                word: None,
+            })?;
+            analysis.estimate().cycles
+        };
+        let mut order: Vec<usize> = (0..sites.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(size_of(&sites[*at].0)));
+        order.truncate(MOST_COMPARED);
+        order.sort_unstable();
+        let mut best = (0, None);
+        for at in order {
+            let time = time(&sites[at]);
+            if time > best.1 {
+                best = (at, time);
+            }
+        }
+        best.0
+    }
+}
+
+/// Threads of a launch and the product of its integer arguments: what is compared before any time is.
+fn size_of(site: &LaunchSite) -> (u128, u128) {
+    let product = |extents: Option<[u64; 3]>| {
+        let extents = extents.unwrap_or([1; 3]);
+        extents
+            .iter()
+            .map(|extent| u128::from(*extent))
+            .product::<u128>()
+    };
+    let arguments = site.arguments.iter().flatten();
+    let arguments = arguments
+        .map(|value| u128::from(value.unsigned_abs()).max(1))
+        .fold(1, u128::saturating_mul);
+    (product(site.grid) * product(site.block), arguments)
 }
 
 impl KernelResults {

@@ -118,7 +118,7 @@ fn the_reason_of_a_loop_is_the_data_that_ends_it() {
     );
     assert_eq!(
         why("for (int j = 0; ; ++j) { if (in[j] == 3) break; a[i + j] = 1; }"),
-        "a break that depends on data ends the loop"
+        "the loop's bound depends on data"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use warplens_codegen::Class;
 use warplens_db::{FileAnalysis, Overrides};
+use warplens_facts::facts::{Certainty, Op, Space};
 
 use crate::reads::analysed;
 
@@ -192,4 +193,101 @@ fn what_one_index_fetches_the_same_array_s_others_find() {
     }
     // What is walked the other way is another part of the array.
     assert!(dram("n - 1 - i") > 1.3 * twice);
+}
+
+#[test]
+fn a_sum_that_begins_with_braces_is_zero() {
+    let loads = |first: &str| {
+        executed(
+            &format!(
+                "float sum{first}; for (int j = 0; j < k; j++) sum += b[i + j * 256]; a[i] = sum;"
+            ),
+            Class::Ldg,
+        )
+    };
+    let expected = loads(" = 0.0f");
+    assert!(expected > 0);
+    for first in ["{}", " = {}", " = float{}", "{0}"] {
+        assert_eq!(loads(first), expected, "{first}");
+    }
+}
+
+#[test]
+fn a_choice_between_structures_chooses_each_field() {
+    let pair = "struct Pair { float v; int i; };\n\
+                __device__ Pair larger(Pair p, Pair q) { return p.v > q.v ? p : q; }";
+    let first = "Pair best{b[i], 0}; Pair next{b[i + n], 1};";
+    for rest in [
+        "Pair it = next.v > best.v ? next : best; a[i] = it.v; c[i] = it.i;",
+        "Pair it = larger(next, best); a[i] = it.v; c[i] = it.i;",
+        "a[i] = larger(next, best).v; c[i] = larger(next, best).i;",
+        "a[i] = (next.v > best.v ? next : best).v; c[i] = 0;",
+    ] {
+        let file = of(pair, &format!("{first} {rest}"));
+        let compiled = &file.kernels[0].analysis.input.compiled;
+        let count = |class| compiled.instructions.get(&class).copied().unwrap_or(0);
+        assert_eq!(count(Class::Ldg), 2, "{rest}");
+        assert!(count(Class::Fsetp) >= 1, "{rest}");
+    }
+}
+
+#[test]
+fn collectives_execute_what_their_algorithm_does() {
+    let sum = "using Reduce = cub::BlockReduce<float, 256>; __shared__ typename Reduce::TempStorage room;\n\
+               float v[4]; for (int j = 0; j < 4; ++j) v[j] = b[i + j * 256];\n\
+               float s = Reduce(room).Sum(v); if (threadIdx.x == 0) a[blockIdx.x] = s;";
+    let scan = "typedef cub::BlockScan<int, 256> Scan; __shared__ Scan::TempStorage room; int r;\n\
+                Scan(room).ExclusiveSum(in[i], r); c[i] = r;";
+    let tile = "auto warp = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());\n\
+                float s = cooperative_groups::reduce(warp, b[i], cooperative_groups::plus<float>());\n\
+                if (warp.thread_rank() == 0) a[i / 32] = s;";
+    // Shuffles, barriers, bytes of shared memory: lanes, aggregates of eight warps and a prefix; 32 rows of eight words and one
+    // more, an aggregate and a prefix.
+    for (body, shuffles, barriers, bytes) in [(sum, 5, 1, 44), (scan, 6, 2, 1160), (tile, 5, 0, 0)]
+    {
+        let file = of("#include <cub/cub.cuh>", body);
+        let analysis = &file.kernels[0].analysis;
+        assert_eq!(analysis.facts.not_understood, [], "{body}");
+        let count = |class| {
+            let compiled = &analysis.input.compiled;
+            compiled.instructions.get(&class).copied().unwrap_or(0)
+        };
+        assert_eq!(
+            (count(Class::Shfl), count(Class::Bar)),
+            (shuffles, barriers),
+            "{body}"
+        );
+        assert_eq!(analysis.facts.static_shared_bytes, bytes, "{body}");
+        let mut accesses = analysis.facts.accesses.iter();
+        let open = accesses
+            .find(|access| access.space != Space::Local && access.certainty != Certainty::Exact);
+        assert_eq!(open, None, "{body}");
+    }
+}
+
+#[test]
+fn one_of_the_threads_that_count_draws_a_number() {
+    let body = "__shared__ int all; if (threadIdx.x == 0) all = 0; __syncthreads();\n\
+                int mine = atomicAdd(&all, in[i]); if (mine == 0) atomicAdd(&c[0], 1);";
+    let file = of("", body);
+    let facts = &file.kernels[0].analysis.facts;
+    let last = facts
+        .accesses
+        .iter()
+        .rfind(|access| access.op == Op::Atomic);
+    let last = last.expect("an atomic");
+    // 64 blocks of eight warps: one lane in 256 draws it.
+    let requests = last.requests.expect("told");
+    assert!((50.0..70.0).contains(&requests), "{requests}");
+    assert!(last.passes_per_request.is_some_and(|passes| passes < 1.1));
+}
+
+#[test]
+fn an_endless_loop_ends_by_its_break() {
+    for body in [
+        "float s = 0; for (int j = 0;; ++j) { if (j == 7) break; s += b[i + j * 256]; } a[i] = s;",
+        "float s = 0; int j = 0; while (true) { s += b[i + j * 256]; if (++j >= 7) break; } a[i] = s;",
+    ] {
+        assert_eq!(trips(body), [7.0], "{body}");
+    }
 }

@@ -206,3 +206,58 @@ fn a_method_of_what_is_taken_for_a_number_is_not_understood() {
         "template <class T> __global__ void k(T *p) { p[threadIdx.x].x = p[threadIdx.x].size(); }";
     assert!(losses(text) > 0);
 }
+
+#[test]
+fn a_friend_behind_its_specifiers_is_one() {
+    for specifiers in [
+        "__device__ friend",
+        "__host__ __device__ friend",
+        "friend __device__",
+        "__device__ inline friend",
+    ] {
+        let class = format!(
+            "template <class T> struct alignas(2 * sizeof(T)) Pair {{ T x, y;\n\
+             \x20 {specifiers} Pair operator*(Pair p, Pair q) {{ return {{p.x * q.x, p.y * q.y}}; }}\n\
+             \x20 {specifiers} T norm(Pair p) {{ return p.x * p.x; }} }};"
+        );
+        let body = "auto *in = (const Pair<float> *)a; auto *out = (Pair<float> *)o; out[i] = in[i] * in[i]; o[i] = norm(in[i]);";
+        let text = kernel(&class, body);
+        assert_eq!(losses(&text), 0, "{specifiers}");
+        assert_eq!(sectors(&text), [8.0, 8.0, 8.0, 8.0, 4.0], "{specifiers}");
+    }
+}
+
+#[test]
+fn a_lambda_that_returns_a_reference_is_written_through() {
+    for ty in ["float &", "auto &"] {
+        let body = format!(
+            "__shared__ float s[64]; auto at = [&](int j) -> {ty} {{ return s[j]; }}; at(i) = a[i]; __syncthreads(); o[i] = at(63 - i);"
+        );
+        let text = kernel("", &body);
+        assert_eq!(sectors(&text), [4.0, 1.0, 1.0, 4.0], "{ty}");
+    }
+}
+
+#[test]
+fn members_have_the_alignment_that_they_say() {
+    let class = "struct Row { char c; alignas(32) float v; };";
+    let text = kernel(class, "o[i] = ((const Row *)a)[i].v;");
+    assert_eq!(sectors(&text), [32.0, 4.0]);
+    let text = kernel(class, "o[i * (sizeof(Row) / 64)] = a[i];");
+    assert_eq!(sectors(&text), [4.0, 4.0]);
+}
+
+#[test]
+fn what_follows_a_return_is_not_a_value() {
+    let function = "template <int Y> __device__ int thread() { if constexpr (Y == 1) { return threadIdx.x; } return threadIdx.y * 7 + threadIdx.x; }";
+    assert_eq!(
+        sectors(&kernel(function, "o[thread<1>()] = a[thread<1>()];")),
+        [4.0, 4.0]
+    );
+}
+
+#[test]
+fn a_difference_of_a_value_and_what_divides_it_is_a_remainder() {
+    let body = "unsigned long t = threadIdx.x, p = t / 16 / 2; o[t - p * 32] = a[t - p * 32];";
+    assert_eq!(sectors(&kernel("", body)), [4.0, 4.0]);
+}

@@ -101,18 +101,7 @@ impl Lowering<'_> {
             arguments.push(match known {
                 Some(bound) => bound,
                 None if parameter.is_type => self.assumed_argument(&parameter.name),
-                None => {
-                    let flag = template
-                        .field(Field::Parameters)
-                        .is_some_and(|list| is_flag(&parameter.name, text_of(list, source)));
-                    let value = if flag { 1 } else { ASSUMED_NUMBER };
-                    self.assume(
-                        &parameter.name,
-                        &value.to_string(),
-                        AssumptionKind::Template,
-                    );
-                    Bound::Value(value)
-                }
+                None => self.assumed_number(&parameter.name, template, source),
             });
         }
         self.instance(Name::new(name, &definition.space), &arguments)
@@ -133,6 +122,15 @@ impl Lowering<'_> {
         Bound::Type(ASSUMED_TYPE.1)
     }
 
+    /// The number that a value among a template's parameters is taken for.
+    fn assumed_number(&mut self, name: &str, template: Node, source: Source) -> Bound {
+        let list = template.field(Field::Parameters);
+        let flag = list.is_some_and(|list| is_flag(name, text_of(list, source)));
+        let value = if flag { 1 } else { ASSUMED_NUMBER };
+        self.assume(name, &value.to_string(), AssumptionKind::Template);
+        Bound::Value(value)
+    }
+
     /// A launch's template argument; where it is an instance with types that only the callers of the host's function know, the
     /// instance with what is assumed of these.
     pub(super) fn with_assumed_arguments(
@@ -150,16 +148,32 @@ impl Lowering<'_> {
         if !class.bindings.iter().any(|(_, bound)| open(bound)) {
             return bound.clone();
         }
+        // A name that nothing is known of is read as a type; the template says which of its parameters are numbers.
+        let template = class.definition.node(&[Kind::TemplateDeclaration]);
+        let template = template.or_else(|| {
+            let node = class.definition.node(super::classes::CLASSES)?;
+            node.parent()
+                .filter(|around| around.kind() == Kind::TemplateDeclaration)
+        });
+        let source = Source::of(&class.definition);
+        let of_template = template.map(|template| self.parameters(template, source));
         let mut arguments = Vec::new();
         for (name, bound) in &class.bindings {
             if !open(bound) {
                 arguments.push(bound.clone());
                 continue;
             }
-            arguments.push(match self.given_argument(name, true, given) {
-                Some(bound) => bound,
-                None => self.assumed_argument(name),
-            });
+            let mut known = of_template.iter().flatten();
+            let is_number = known.any(|of| of.name == *name && !of.is_type);
+            arguments.push(
+                match (self.given_argument(name, !is_number, given), template) {
+                    (Some(bound), _) => bound,
+                    (None, Some(template)) if is_number => {
+                        self.assumed_number(name, template, source)
+                    }
+                    (None, _) => self.assumed_argument(name),
+                },
+            );
         }
         match self.instance(Name::new(&class.name, &class.definition.space), &arguments) {
             Some(ty) => Bound::Type(ty),

@@ -535,11 +535,8 @@ impl Lowering<'_> {
         } else {
             Vec::new()
         };
-        let candidates = if friends.is_empty() {
-            candidates
-        } else {
-            friends
-        };
+        let for_these_types = !friends.is_empty();
+        let candidates = if for_these_types { friends } else { candidates };
         let mut candidates = self.in_scope(callee, &arguments, candidates);
         // Beside a function of the toolkit one of the same name must be meant for these very types.
         if functions::known(name, self.opencl()).is_some() {
@@ -558,7 +555,8 @@ impl Lowering<'_> {
                     || !explicit.is_empty()
                     || !(name.starts_with("atomic") || template().unwrap_or(true))
             });
-            candidates.retain(|candidate| self.takes_exactly(candidate, &arguments));
+            candidates
+                .retain(|candidate| for_these_types || self.takes_exactly(candidate, &arguments));
         }
         if !candidates.is_empty()
             && let Some(call) = self.call_best(candidates, explicit, &arguments, site)

@@ -1,5 +1,6 @@
 //! Structures, classes and enumerations: their layout and their members.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
@@ -16,8 +17,28 @@ use warplens_ir::{Bindings, Bound, Origin, Struct};
 /// Classes look for members in this many bases of bases.
 const DEEPEST_BASE: u32 = 16;
 
-/// Name, type and, of a bit-field, its width.
-type Fields = Vec<(String, Type, Option<u64>)>;
+/// A member of a class as it is declared.
+struct Member {
+    name: String,
+    ty: Type,
+    /// Of a bit-field its width.
+    bits: Option<u64>,
+    /// What `alignas` in front of it says; 1 where nothing does.
+    align: u64,
+}
+
+impl Member {
+    fn new(name: &str, ty: Type) -> Member {
+        Member {
+            name: name.to_owned(),
+            ty,
+            bits: None,
+            align: 1,
+        }
+    }
+}
+
+type Fields = Vec<Member>;
 
 /// A member function and the class it was found in.
 pub(super) struct Method {
@@ -49,40 +70,7 @@ impl Lowering<'_> {
             .unwrap_or_default();
         let name = bound.map_or(plain.clone(), |(name, ..)| name.to_owned());
         let head = node.start_byte()..body.start_byte();
-        let words: Vec<String> = source
-            .parsed
-            .words
-            .iter()
-            .filter(|word| {
-                head.contains(&word.range.start) && word.name.contains("align")
-                    || word.argument.contains("align")
-            })
-            .map(|word| {
-                let argument = word.argument.trim_matches(['(', ')']);
-                match argument.split_once("aligned") {
-                    Some((_, rest)) => rest.trim_matches(['_', ' ', '(', ')']).to_owned(),
-                    None => argument.to_owned(),
-                }
-            })
-            .collect();
-        let mut align = words
-            .iter()
-            .filter_map(|argument| self.constant_text(argument))
-            .max()
-            .unwrap_or(1);
-        let head_text = source.parsed.text.get(head).unwrap_or("");
-        if align == 1
-            && let Some(at) = head_text.find("align")
-            && let Some(open) = head_text[at..].find('(')
-        {
-            let inner = enclosed(&head_text[at + open..]);
-            align = match self.constant_text(inner) {
-                Some(align) => align,
-                None => self
-                    .type_text(inner)
-                    .map_or(1, |ty| ty.align().cast_signed()),
-            };
-        }
+        let align = self.alignment_said(&head, source);
         let mut bases = Vec::new();
         let mut fields: Fields = Vec::new();
         if let Some(clause) = super::child_of_kind(node, Kind::BaseClassClause) {
@@ -95,10 +83,10 @@ impl Lowering<'_> {
                 }
                 let ty = self.base_type(base, source);
                 if let Type::Struct(structure) = &ty {
-                    let offset = fields.iter().map(|(_, ty, _)| ty.size()).sum();
+                    let offset = fields.iter().map(|base| base.ty.size()).sum();
                     bases.push((ty.clone(), offset));
                     if !structure.fields.is_empty() {
-                        fields.push((String::new(), ty.clone(), None));
+                        fields.push(Member::new("", ty.clone()));
                     }
                 }
             }
@@ -114,7 +102,7 @@ impl Lowering<'_> {
                 && outer.definition.range.start != node.start_byte()
         });
         let union = node.kind() == Kind::UnionSpecifier;
-        let mut structure = Struct::new(&name, packed(fields), union, align.max(1) as u64);
+        let mut structure = Struct::laid_out(&name, packed(fields), union, align.max(1) as u64);
         if structure.parts > MOST_PARTS {
             return None;
         }
@@ -145,6 +133,44 @@ impl Lowering<'_> {
         Some(ty)
     }
 
+    /// What `alignas`, `__align__` or `aligned` in these bytes says; 1 where nothing does.
+    fn alignment_said(&mut self, bytes: &Range<usize>, source: Source) -> i64 {
+        let words: Vec<String> = source
+            .parsed
+            .words
+            .iter()
+            .filter(|word| {
+                bytes.contains(&word.range.start)
+                    && (word.name.contains("align") || word.argument.contains("align"))
+            })
+            .map(|word| {
+                let argument = word.argument.trim_matches(['(', ')']);
+                match argument.split_once("aligned") {
+                    Some((_, rest)) => rest.trim_matches(['_', ' ', '(', ')']).to_owned(),
+                    None => argument.to_owned(),
+                }
+            })
+            .collect();
+        let said = words
+            .iter()
+            .filter_map(|argument| self.constant_text(argument));
+        let align = said.max().unwrap_or(1);
+        let text = source.parsed.text.get(bytes.clone()).unwrap_or("");
+        if align == 1
+            && let Some(at) = text.find("align")
+            && let Some(open) = text[at..].find('(')
+        {
+            let inner = enclosed(&text[at + open..]);
+            return match self.constant_text(inner) {
+                Some(align) => align,
+                None => self
+                    .type_text(inner)
+                    .map_or(1, |ty| ty.align().cast_signed()),
+            };
+        }
+        align
+    }
+
     fn fields(&mut self, body: Node, source: Source, fields: &mut Fields) {
         for child in parts(body) {
             match child.kind() {
@@ -159,7 +185,7 @@ impl Lowering<'_> {
                     if let Some(ty) = self.structure(child, source, None)
                         && child.field(Field::Name).is_none()
                     {
-                        fields.push((String::new(), ty, None));
+                        fields.push(Member::new("", ty));
                     }
                 }
                 Kind::EnumSpecifier => {
@@ -182,12 +208,16 @@ impl Lowering<'_> {
         let base = self.base_type(ty, source);
         let is_static = has_word(child, source, "static") || has_word(child, source, "constexpr");
         let space = super::forms::space_of(child, source).unwrap_or(AddressSpace::Global);
+        // Words that only compilers read are blank: they may be in front of the node.
+        let before = child.prev_sibling().map_or(0, |before| before.end_byte());
         let declarators: Vec<Node> = child.fields(Field::Declarator).collect();
+        let head_end = declarators.first().map_or(ty.end_byte(), Node::start_byte);
+        let align = self.alignment_said(&(before.min(child.start_byte())..head_end), source);
         if declarators.is_empty()
             && matches!(ty.kind(), Kind::StructSpecifier | Kind::UnionSpecifier)
             && ty.field(Field::Name).is_none()
         {
-            fields.push((String::new(), base, None));
+            fields.push(Member::new("", base));
             return;
         }
         for declarator in declarators {
@@ -222,7 +252,12 @@ impl Lowering<'_> {
                         .and_then(|width| u64::try_from(width).ok())
                         .unwrap_or(0)
                 });
-            fields.push((declared.name, ty, bits));
+            fields.push(Member {
+                name: declared.name,
+                ty,
+                bits,
+                align: align.max(1).cast_unsigned(),
+            });
         }
     }
 
@@ -749,17 +784,23 @@ pub(super) const CLASSES: &[Kind] = &[
 ];
 
 /// Bit-fields that share a unit, as one anonymous union each: what is read or written is the unit.
-fn packed(fields: Fields) -> Vec<(String, Type)> {
-    let mut laid: Vec<(String, Type)> = Vec::new();
+fn packed(fields: Fields) -> Vec<(String, Type, u64)> {
+    let mut laid: Vec<(String, Type, u64)> = Vec::new();
     let mut run: Vec<(String, Type)> = Vec::new();
     let mut used = 0;
-    let close = |run: &mut Vec<(String, Type)>, laid: &mut Vec<(String, Type)>| {
+    let close = |run: &mut Vec<(String, Type)>, laid: &mut Vec<(String, Type, u64)>| {
         if !run.is_empty() {
             let unit = Struct::new("", std::mem::take(run), true, 1);
-            laid.push((String::new(), Type::Struct(Arc::new(unit))));
+            laid.push((String::new(), Type::Struct(Arc::new(unit)), 1));
         }
     };
-    for (name, ty, bits) in fields {
+    for Member {
+        name,
+        ty,
+        bits,
+        align,
+    } in fields
+    {
         let unit = ty.size() * 8;
         let fits = bits.is_some_and(|bits| {
             bits > 0 && used + bits <= unit && run.iter().all(|(_, of)| of.size() * 8 == unit)
@@ -775,7 +816,7 @@ fn packed(fields: Fields) -> Vec<(String, Type)> {
                 used += bits;
                 run.push((name, ty));
             }
-            None => laid.push((name, ty)),
+            None => laid.push((name, ty, align)),
         }
     }
     close(&mut run, &mut laid);

@@ -27,7 +27,7 @@ use crate::unit::Constant;
 use warplens_ir::Bound;
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Storage, UnaryOp};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Stmt, StmtKind, Storage, UnaryOp};
 
 impl Lowering<'_> {
     pub(super) fn expr(&mut self, node: Node, source: Source) -> Expr {
@@ -124,7 +124,16 @@ impl Lowering<'_> {
                 let operator = PointerExpression::cast(node).and_then(PointerExpression::op);
                 let argument = self.expr(argument, source);
                 if operator == Some(PointerOperator::AddressOf) {
-                    let (before, place) = hoisted(argument);
+                    let (mut before, mut place) = hoisted(argument);
+                    // A constant with a name has an address too: a variable holds it.
+                    if let ExprKind::Int(_) | ExprKind::Float(_) = place.kind {
+                        let held = self.fresh("constant", place.ty.clone(), Storage::Local, site);
+                        let value = std::mem::replace(&mut place, self.var(held, site));
+                        before.push(Stmt {
+                            kind: StmtKind::Declare(held, Some(value)),
+                            site,
+                        });
+                    }
                     let address = address_of(place, AddressSpace::Global, site);
                     return if before.is_empty() {
                         address
@@ -1099,6 +1108,26 @@ impl Lowering<'_> {
         {
             let member = self.member(&object, name, site)?;
             return Some(after(before, member));
+        }
+        // `f().x` of a structure whose fields are variables is one of these.
+        if let ExprKind::Inline(statements, Some(result)) = &object.kind
+            && self.split.contains_key(result)
+        {
+            let whole = self.var(*result, site);
+            let member = self.member(&whole, name, site)?;
+            return Some(after(statements.clone(), member));
+        }
+        // `(c ? a : b).x` is `c ? a.x : b.x`.
+        if let ExprKind::Select(condition, a, b) = &object.kind
+            && object.ty == a.ty
+            && object.ty == b.ty
+        {
+            let (a, b) = (self.member(a, name, site)?, self.member(b, name, site)?);
+            return Some(Expr {
+                ty: a.ty.clone(),
+                kind: ExprKind::Select(condition.clone(), Box::new(a), Box::new(b)),
+                site,
+            });
         }
         let (offset, ty) = match &object.ty {
             Type::Struct(structure) => {

@@ -136,7 +136,11 @@ pub(super) fn returns_reference(function: Node) -> bool {
     while let Some(node) = at {
         match node.kind() {
             Kind::ReferenceDeclarator => return true,
-            Kind::FunctionDeclarator => return false,
+            Kind::FunctionDeclarator
+            | Kind::AbstractFunctionDeclarator
+            | Kind::LambdaDeclarator => {
+                return trails_a_reference(node);
+            }
             _ => {}
         }
         at = node
@@ -144,6 +148,13 @@ pub(super) fn returns_reference(function: Node) -> bool {
             .or_else(|| node.named_child(0));
     }
     false
+}
+
+/// True for `(…) -> T &`.
+fn trails_a_reference(declarator: Node) -> bool {
+    let trailing = super::child_of_kind(declarator, Kind::TrailingReturnType);
+    let ty = trailing.and_then(|trailing| trailing.named_child(0));
+    ty.is_some_and(|ty| super::child_of_kind(ty, Kind::AbstractReferenceDeclarator).is_some())
 }
 
 /// True where a declaration has that word before its declarators.

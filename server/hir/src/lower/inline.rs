@@ -24,7 +24,7 @@ use crate::types::{Callable, class_of};
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
-use warplens_ir::{Expr, ExprKind, Runs, StaysCall, Stmt, StmtKind, Storage};
+use warplens_ir::{Expr, ExprKind, Real, Runs, StaysCall, Stmt, StmtKind, Storage};
 
 /// What a template parameter that was not deduced takes from how well a function fits.
 const UNTOLD: i32 = 16;
@@ -844,11 +844,15 @@ impl Lowering<'_> {
                 let value = arguments.remove(0);
                 self.cast(value, ty.clone(), site)
             }
-            Type::Int { .. } if arguments.is_empty() => Expr {
-                kind: ExprKind::Int(0),
-                ty: ty.clone(),
-                site,
-            },
+            // `float sum{};` is zero.
+            Type::Int { .. } | Type::Float { .. } | Type::Pointer(..) if arguments.is_empty() => {
+                let kind = match ty {
+                    Type::Float { .. } => ExprKind::Float(Some(Real::from(0.0))),
+                    _ => ExprKind::Int(0),
+                };
+                let ty = ty.clone();
+                Expr { kind, ty, site }
+            }
             _ => super::split::list(ty, arguments, site),
         }
     }

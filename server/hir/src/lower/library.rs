@@ -14,7 +14,7 @@ use warplens_ir::Fragment;
 use warplens_ir::functions;
 use warplens_ir::functions::{Effect, Exchange, Function, MathClass};
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Stmt, StmtKind, Storage};
+use warplens_ir::{BinaryOp, Builtin, Expr, ExprKind, Opaque, Reason, Stmt, StmtKind, Storage};
 use warplens_ir::{Bound, Struct};
 
 /// Elements of a matrix fragment that a lane holds where its template's arguments are not known.
@@ -278,6 +278,16 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
             let fields = fields.collect::<Option<Vec<_>>>()?;
             Type::Struct(Arc::new(Struct::new(&name, fields, false, 1)))
         }
+        _ => return None,
+    })
+}
+
+/// The function of [`crate::cub`] that a tile of cooperative groups calls.
+fn tile_collective(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "reduce" => crate::cub::TILE_REDUCE,
+        "inclusive_scan" => crate::cub::TILE_INCLUSIVE,
+        "exclusive_scan" => crate::cub::TILE_EXCLUSIVE,
         _ => return None,
     })
 }
@@ -767,19 +777,7 @@ impl Lowering<'_> {
                 let store = name.starts_with("Store");
                 return Some(self.tile(store, &arguments[0], &arguments[1..], site));
             }
-            let ty = arguments
-                .first()
-                .map_or(Type::Void, |first| first.ty.clone());
-            let values = arguments
-                .iter()
-                .filter(|argument| !matches!(argument.ty, Type::Library(_) | Type::Callable(_)))
-                .cloned()
-                .collect();
-            return Some(Expr {
-                kind: ExprKind::Call(Function::WarpExchange(Exchange::Vote, name.into()), values),
-                ty,
-                site,
-            });
+            return Some(self.opaque(site, Reason::UnreadFunction, arguments.to_vec()));
         }
         if let Some(element) = of.strip_prefix("atomic ") {
             let ty = match element {
@@ -1108,16 +1106,26 @@ impl Lowering<'_> {
                 site,
             });
         }
-        if name == "reduce" || name == "inclusive_scan" || name == "exclusive_scan" {
-            let ty = arguments.get(1)?.ty.clone();
-            return Some(Expr {
-                kind: ExprKind::Call(
-                    Function::WarpExchange(Exchange::Vote, name.into()),
-                    vec![arguments[1].clone()],
-                ),
-                ty,
+        if let Some(collective) = tile_collective(name) {
+            let [group, value, rest @ ..] = arguments else {
+                return None;
+            };
+            let Type::Library(of) = &group.ty else {
+                return None;
+            };
+            let width = of
+                .strip_prefix("tile ")
+                .and_then(|width| width.parse().ok());
+            let plus = Type::Library("functor plus".into());
+            let operator = rest.first().cloned();
+            let operator = operator.unwrap_or_else(|| list(&plus, Vec::new(), site));
+            let full = format!("cub::{collective}");
+            return Some(self.call_by_name(
+                Callee::of(&full),
+                &[Bound::Value(width.unwrap_or(32))],
+                vec![value.clone(), operator],
                 site,
-            });
+            ));
         }
         if self.opencl()
             && let Some(found) = self

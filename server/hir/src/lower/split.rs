@@ -13,7 +13,8 @@ use super::Lowering;
 use super::constants::constant;
 use super::shapes::is_place;
 use warplens_ir::{
-    Expr, ExprKind, Function, MathClass, Opaque, Site, Stmt, Storage, Type, VarId, expressions,
+    Expr, ExprKind, Function, MathClass, Opaque, Site, Stmt, StmtKind, Storage, Type, VarId,
+    expressions,
 };
 
 /// Local structures with more scalars than this stay whole.
@@ -238,6 +239,27 @@ impl Lowering<'_> {
             Opaque::Unknown
         };
         let sources: Vec<Option<Expr>> = match &value.kind {
+            ExprKind::Select(condition, a, b) => {
+                let sides = (self.known_fields(a, &leaves), self.known_fields(b, &leaves));
+                let (Some(a_fields), Some(b_fields)) = sides else {
+                    return self.either(target, condition, [a, b]);
+                };
+                let ty = condition.ty.clone();
+                let test = self.fresh("condition", ty, Storage::Local, site);
+                let test = self.var(test, site);
+                all.push(Expr {
+                    ty: test.ty.clone(),
+                    kind: ExprKind::Assign(None, Box::new(test.clone()), condition.clone()),
+                    site,
+                });
+                let each = a_fields.into_iter().zip(b_fields);
+                let chosen = each.map(|(a, b)| Expr {
+                    ty: a.ty.clone(),
+                    kind: ExprKind::Select(Box::new(test.clone()), Box::new(a), Box::new(b)),
+                    site: value.site,
+                });
+                chosen.map(Some).collect()
+            }
             ExprKind::List(parts) if !parts.is_empty() => {
                 let mut flat = Vec::new();
                 flatten(parts, &mut flat);
@@ -311,6 +333,35 @@ impl Lowering<'_> {
             ty: Type::Void,
             site,
         })
+    }
+
+    /// `target = condition ? a : b` of a split structure, each side assigned where it is chosen.
+    fn either(&mut self, target: &Expr, condition: &Expr, sides: [&Expr; 2]) -> Result<Expr, Expr> {
+        let site = target.site;
+        let mut branches = Vec::with_capacity(sides.len());
+        for side in sides {
+            let assigned = self.split_assignment(target, side.clone())?;
+            branches.push(vec![Stmt {
+                kind: StmtKind::Expr(assigned),
+                site,
+            }]);
+        }
+        let (otherwise, then) = (branches.pop(), branches.pop());
+        let (then, otherwise) = (then.unwrap_or_default(), otherwise.unwrap_or_default());
+        let branch = Stmt {
+            kind: StmtKind::If(condition.clone(), then, otherwise),
+            site,
+        };
+        Ok(Expr {
+            kind: ExprKind::Inline(vec![branch], None),
+            ty: Type::Void,
+            site,
+        })
+    }
+
+    /// The values of all fields, where a value has one for each and evaluating it does nothing else.
+    fn known_fields(&self, value: &Expr, wanted: &[(u64, VarId)]) -> Option<Vec<Expr>> {
+        self.field_values(value, wanted).into_iter().collect()
     }
 
     /// What a field is given; nothing where it is a reference, to a variable, which is the variable from now on: a pointer

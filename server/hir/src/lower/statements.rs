@@ -8,14 +8,14 @@ use warplens_syntax::{Field, Kind, Node};
 use super::constants::constant;
 use super::forms::has_word;
 use super::forms::space_of;
-use super::shapes::{ends_here, is_place, never_repeats};
+use super::shapes::{continues, ends_here, is_place, never_repeats};
 use super::split::{address_of, deref, list};
 use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
 };
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
-use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, VarId};
+use warplens_ir::{Expr, ExprKind, LoopKind, Stmt, StmtKind, Storage, UnaryOp, VarId};
 
 impl Lowering<'_> {
     /// A block, or one statement where a block may stand.
@@ -65,8 +65,8 @@ impl Lowering<'_> {
             if let Some(factor) = unroll.take() {
                 pragmas::set_unroll(&mut out[before..], factor);
             }
-            // Where nothing is executed, what is never reached need not be read.
-            if self.unevaluated > 0 && ends_here(&out[before..]) {
+            // What is never reached is not read: `if constexpr (…) return a; return b;` has one value.
+            if ends_here(&out[before..]) {
                 break;
             }
         }
@@ -419,6 +419,7 @@ impl Lowering<'_> {
         } else {
             LoopKind::For
         };
+        let (kind, condition) = test_of(kind, condition, step.is_some(), &mut body);
         let head = condition.as_ref().map_or(site, |condition| condition.site);
         if never_repeats(&body) {
             // `for (int i = id; i < n; i += threads) { …; return; }` is `if (id < n) { …; return; }`.
@@ -1024,4 +1025,49 @@ fn is_broken(node: Node, source: Source) -> bool {
         open.extend(node.children().filter(Node::has_error));
     }
     false
+}
+
+/// The test of a loop, where one without an end of its own has it inside: `for (;;) { if (c) break; … }` goes on while `c` does not
+/// hold, and so does `do … while`, which `for (;;) { …; if (c) break; }` is.
+fn test_of(
+    kind: LoopKind,
+    condition: Option<Expr>,
+    steps: bool,
+    body: &mut Vec<Stmt>,
+) -> (LoopKind, Option<Expr>) {
+    let endless = condition
+        .as_ref()
+        .is_none_or(|test| matches!(test.kind, ExprKind::Int(1..)));
+    if !endless || kind == LoopKind::Do {
+        return (kind, condition);
+    }
+    let goes_on = |test: Expr| Expr {
+        ty: Type::INT,
+        site: test.site,
+        kind: ExprKind::Unary(UnaryOp::Not, Box::new(test)),
+    };
+    if body.first().is_some_and(leaves_the_loop) {
+        if let StmtKind::If(test, ..) = body.remove(0).kind {
+            return (kind, Some(goes_on(test)));
+        }
+    } else if body.last().is_some_and(leaves_the_loop)
+        && !steps
+        && !continues(body)
+        && let Some(StmtKind::If(test, ..)) = body.pop().map(|last| last.kind)
+    {
+        return (LoopKind::Do, Some(goes_on(test)));
+    }
+    (kind, condition)
+}
+
+/// True for `if (c) break;`.
+fn leaves_the_loop(statement: &Stmt) -> bool {
+    fn only_breaks(statements: &[Stmt]) -> bool {
+        matches!(statements, [one] if match &one.kind {
+            StmtKind::Break => true,
+            StmtKind::Block(inner) => only_breaks(inner),
+            _ => false,
+        })
+    }
+    matches!(&statement.kind, StmtKind::If(_, then, otherwise) if only_breaks(then) && otherwise.is_empty())
 }

@@ -182,7 +182,7 @@ pub fn uri(path: &Path) -> String {
 }
 
 /// Lenses without what kernels took when the text was saved, which only a session that began with another text shows, and without
-/// what is shown behind the occupancy only where that leaves room.
+/// what is shown behind the occupancy, or of a formula whatever the sizes are, only where that leaves room.
 fn without_earlier_times(mut lenses: Value) -> Value {
     for lens in lenses.as_array_mut().into_iter().flatten() {
         let title = &mut lens["command"]["title"];
@@ -194,7 +194,15 @@ fn without_earlier_times(mut lenses: Value) -> Value {
             Some(before.len() + "occupancy ".len() + rest.find('%')? + 1)
         });
         let now = &now[..end.unwrap_or(now.len())];
-        *title = now.into();
+        let (time, rest) = now.split_once(" · ").unwrap_or((now, ""));
+        let slopes = time.split(" + ").filter(|part| part.contains('×'));
+        let slopes: Vec<&str> = slopes.collect();
+        let time = if slopes.is_empty() {
+            time.to_owned()
+        } else {
+            slopes.join(" + ")
+        };
+        *title = format!("{time} · {rest}").into();
     }
     lenses
 }

@@ -22,8 +22,8 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let analysed = super::document::analysed(session, &uri).await?;
     let kernels = analysed.file.kernels.iter();
     let mut named = kernels.filter(|placed| placed.analysis.facts.name == kernel);
-    let launches = match named.next() {
-        Some(placed) => placed.variants.clone(),
+    let (launches, shown) = match named.next() {
+        Some(placed) => (placed.variants.clone(), placed.variant),
         None => {
             return Err(invalid(format!(
                 "there is no kernel `{kernel}` in this file"
@@ -33,7 +33,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let next = {
         let mut state = session.state();
         let chosen = state.chosen.variants.entry(uri).or_default();
-        let number = chosen.entry(kernel).or_insert(0);
+        let number = chosen.entry(kernel).or_insert(shown);
         *number = (*number + 1) % launches.len().max(1);
         *number
     };

@@ -28,17 +28,17 @@ pub fn title(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>
     let limiter = limiter(kernel);
     let (gpu, model) = (profile.plain_name(), profile.model_name());
     let fits = |title: &String| title.chars().count() <= LONGEST;
-    // Two long formulas leave no room for anything else.
-    let kinds = [before, None].into_iter();
-    let titles = kinds.flat_map(|before| {
-        let costs = costs(kernel, formulas, before);
-        [
+    // Two long formulas leave no room for anything else; what a formula adds whatever the sizes goes before the GPU does.
+    let kinds = [(before, false), (before, true), (None, false), (None, true)];
+    let titles = kinds.into_iter().flat_map(|(before, in_short)| {
+        let costs = costs(kernel, formulas, before, in_short);
+        let with_gpu = [
             format!("{costs}{limiter} · {gpu}"),
             format!("{costs}{limiter} · {model}"),
             format!("{costs} · {gpu}"),
             format!("{costs} · {model}"),
-            costs,
-        ]
+        ];
+        with_gpu.into_iter().chain(in_short.then_some(costs))
     });
     let mut longest = String::new();
     for title in titles {
@@ -72,8 +72,25 @@ pub fn open_sizes(kernel: &PlacedKernel) -> Option<String> {
     (!named.is_empty()).then(|| format!("set {}{more}…", named.join(", ")))
 }
 
-/// The time, what bounds it, and the occupancy.
-fn costs(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) -> String {
+/// The parts of a formula that depend on sizes, `117 ps × n` of `117 ps × n + 1.60 µs`.
+fn slopes(formula: &str) -> String {
+    let slopes: Vec<&str> = formula
+        .split(" + ")
+        .filter(|part| part.contains('×'))
+        .collect();
+    if slopes.is_empty() || formula.contains('(') {
+        return formula.to_owned();
+    }
+    slopes.join(" + ")
+}
+
+/// The time, what bounds it, and the occupancy; `in_short` the time as far as it depends on sizes.
+fn costs(
+    kernel: &PlacedKernel,
+    formulas: bool,
+    before: Option<&EarlierTime>,
+    in_short: bool,
+) -> String {
     let analysis = &kernel.analysis;
     let mut parts = Vec::new();
     let shown = formulas || !analysis.has_unknown_sizes();
@@ -81,9 +98,16 @@ fn costs(kernel: &PlacedKernel, formulas: bool, before: Option<&EarlierTime>) ->
     if let Some(estimate) = &estimate {
         let time = check::shown_time(estimate).unwrap_or_else(|| "no estimate".to_owned());
         let changed = before.filter(|before| before.is_comparable(kernel) && before.text != time);
+        let short = |time: &str| {
+            if in_short {
+                slopes(time)
+            } else {
+                time.to_owned()
+            }
+        };
         parts.push(match changed {
-            Some(before) => format!("{} → {time}", before.text),
-            None => time,
+            Some(before) => format!("{} → {}", short(&before.text), short(&time)),
+            None => short(&time),
         });
         if let Some(bottleneck) = estimate.bottleneck {
             parts.push(words(bottleneck.name()));
@@ -264,6 +288,7 @@ mod tests {
             dynamic_shared_bytes: 0,
             block_source: Source::Directive,
             grid_source: Source::LaunchSite,
+            shared_source: Source::LaunchSite,
         };
         let said = |launch: &Launch, all: &[Assumption], most: usize| {
             name_some(&listed(launch, None, all), most)
@@ -280,6 +305,7 @@ mod tests {
         let assumed = Launch {
             block_source: Source::Assumed,
             grid_source: Source::Assumed,
+            shared_source: Source::Assumed,
             ..known
         };
         let many = [

@@ -134,17 +134,19 @@ async fn a_lens_gives_the_change_of_a_formula_too() {
         title.split(" · ").next().expect("a time").to_owned()
     };
     let slow = title(&mut client).await;
-    assert!(slow.ends_with(" × gridDim.x"), "{slow}");
+    assert!(slow.contains(" × gridDim.x"), "{slow}");
     client.change(URI, 2, json!([{"text": strided(1)}])).await;
     let change = title(&mut client).await;
     let (before, now) = change.split_once(" → ").expect("a change");
-    assert_eq!(before, slow);
+    // Two formulas leave room for what depends on sizes alone.
+    assert!(slow.starts_with(before), "{before} of {slow}");
     assert!(now.ends_with(" × gridDim.x"), "{now}");
     let pin = json!({"uri": URI, "kernel": "copy"});
     let answer = client.command("warplens.pin", pin).await;
+    let time = format!("{now} + 1.60 µs");
     assert_eq!(
         answer,
-        json!({"pinned": true, "time_ms": null, "time": now})
+        json!({"pinned": true, "time_ms": null, "time": time})
     );
     client.notifications.clear();
     client.finish().await;
@@ -188,7 +190,7 @@ async fn a_lens_above_each_kernel_says_target_time_bottleneck_and_occupancy() {
     assert!(title.chars().count() <= 80, "{title}");
     let time = title.split(" · ").next().expect("a time");
     // Nothing gives the grid: a formula, with its unit.
-    assert!(time.ends_with(" ns × gridDim.x"), "{title}");
+    assert!(time.ends_with(" ns × gridDim.x + 1.60 µs"), "{title}");
     assert!(page.contains(&format!("**{time}**")), "{time} in {page}");
     assert_eq!(
         lenses[0]["command"]["command"], "",

@@ -156,7 +156,7 @@ async fn a_loop_without_an_end_says_so() {
     // A way out of it, and a counter that stops in time.
     says(
         "    while (true) { if (a[t] > 1) break; a[t] += 1; } // here",
-        &["unknown (a break that depends on data ends the loop)"],
+        &["unknown (the loop's bound depends on data)"],
     )
     .await;
     says(

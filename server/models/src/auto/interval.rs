@@ -31,7 +31,8 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
     let most = (warp.compute() + warp.shared + warp.bandwidth()) * outcome.warps
         + outcome.serialised
         + outcome.waited
-        + outcome.vacant;
+        + outcome.vacant
+        + outcome.overhead;
     let input = work.input;
     let assumed = input
         .facts
@@ -54,5 +55,5 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
 fn overlapped(outcome: &Outcome) -> f64 {
     let warp = &outcome.warp;
     let busy = [warp.compute(), warp.shared, warp.bandwidth()].map(|bound| bound * outcome.warps);
-    largest(&busy).1.max(outcome.waited)
+    largest(&busy).1.max(outcome.waited) + outcome.overhead
 }

@@ -20,6 +20,8 @@ pub enum Mechanism {
     WholeWaves,
     /// A block that ends leaves its place empty until the next one starts.
     BlockTurnover,
+    /// A kernel takes its time before its first block computes and after its last one ends.
+    KernelOverhead,
     /// Barriers keep the phases of a block apart.
     Barriers,
     /// A split warp pays for both sides of a branch.
@@ -28,7 +30,7 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// Every mechanism, in the order in which docs/models/auto.md explains them.
-    pub const ALL: [Mechanism; 10] = [
+    pub const ALL: [Mechanism; 11] = [
         Mechanism::Pipes,
         Mechanism::SharedPipe,
         Mechanism::Caches,
@@ -37,6 +39,7 @@ impl Mechanism {
         Mechanism::LoadsTogether,
         Mechanism::WholeWaves,
         Mechanism::BlockTurnover,
+        Mechanism::KernelOverhead,
         Mechanism::Barriers,
         Mechanism::Divergence,
     ];
@@ -52,6 +55,7 @@ impl Mechanism {
             Mechanism::LoadsTogether => "loads-together",
             Mechanism::WholeWaves => "whole-waves",
             Mechanism::BlockTurnover => "block-turnover",
+            Mechanism::KernelOverhead => "kernel-overhead",
             Mechanism::Barriers => "barriers",
             Mechanism::Divergence => "divergence",
         }

@@ -132,6 +132,8 @@ struct Outcome<'w, 'a> {
     vacant: f64,
     /// Time lost because barriers keep the resident blocks' phases apart.
     serialised: f64,
+    /// What the kernel takes besides its blocks.
+    overhead: f64,
     cycles: f64,
     dram_bytes: f64,
     l2_bytes: f64,
@@ -265,7 +267,6 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let (waited, chain, undivided_chain) = (waited, chain, undivided_chain);
         let filled = norm(&[warp.together() * warps + serialised, waited]);
         let between = match work.profile().block_turnover {
-            // A kernel that does nothing has no line that the time could stand at.
             Some(turnover) if waited > 0.0 && off != Some(Mechanism::BlockTurnover) => turnover,
             _ => 0.0,
         };
@@ -287,6 +288,13 @@ impl<'w, 'a> Outcome<'w, 'a> {
             filled + vacant
         };
         let vacant = cycles - filled;
+        // A kernel that does nothing has no line that the time could be at.
+        let overhead = if cycles > 0.0 && off != Some(Mechanism::KernelOverhead) {
+            work.profile().kernel_overhead_cycles()
+        } else {
+            0.0
+        };
+        let cycles = cycles + overhead;
         let count = |level: fn(&Traffic) -> f64| {
             let each = executions.iter().zip(&traffic);
             let sum: f64 = each.map(|(times, bytes)| times * level(bytes)).sum();
@@ -308,6 +316,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
             waited,
             vacant,
             serialised,
+            overhead,
             cycles,
             dram_bytes: count(|bytes| bytes.dram),
             l2_bytes: count(|bytes| bytes.l2),
@@ -326,7 +335,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let together = self.warp.together();
         let overlapped = together * self.warps;
         let throughput = overlapped + self.serialised;
-        let busy = self.cycles - self.vacant;
+        let busy = self.cycles - self.vacant - self.overhead;
         let working = part(throughput, busy);
         let resource = |busy: f64| {
             ratio(part(busy, together), together) * working * ratio(overlapped, throughput)
@@ -407,6 +416,11 @@ impl<'w, 'a> Outcome<'w, 'a> {
         } else {
             breakdown.memory_latency += parts.vacant;
         }
+        // It is the time of whatever the blocks do, not a cause of its own.
+        let blocks = self.cycles - self.overhead;
+        if blocks > 0.0 {
+            breakdown.scale(self.cycles / blocks);
+        }
         breakdown
     }
 
@@ -450,6 +464,9 @@ impl<'w, 'a> Outcome<'w, 'a> {
             })
             .collect();
         spread(&mut shares, parts.barriers, &barriers);
+        // It is no line's: each keeps its share.
+        let known = shares.clone();
+        spread(&mut shares, self.overhead, &known);
         shares
     }
 
@@ -469,6 +486,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
             ("bound_dram", self.warp.memory[2] * warps),
             ("bound_latency", self.waited),
             ("block_turnover", self.vacant),
+            ("kernel_overhead", self.overhead),
             ("warp_latency", self.chain.entry_to_exit),
             ("barrier_serialisation", self.serialised),
             ("l2_bytes", self.l2_bytes),

@@ -111,6 +111,23 @@ pub struct ExecutedAccess {
 }
 
 impl ExecutedAccess {
+    /// Words of 32 bits that one instruction moves for each lane.
+    pub fn joined_words(&self) -> f64 {
+        f64::from(self.bytes_per_lane) * self.merged.max(1.0) / 4.0
+    }
+
+    /// Passes of the instruction that the compiler makes of several accesses to shared memory, where what it reads of each lane is
+    /// known to lie side by side.
+    pub fn joined_passes(&self) -> Option<f64> {
+        let [words, pairs, quads] = self.by_width.filter(|_| self.merged > 1.0)?;
+        let width = self.joined_words();
+        Some(if width <= 2.0 {
+            words + (width - 1.0).max(0.0) * (pairs - words)
+        } else {
+            pairs + (width / 2.0 - 1.0).min(1.0) * (quads - pairs)
+        })
+    }
+
     /// Why its figures are a prediction, in words, where the source has no such access.
     pub fn why(&self) -> Option<&'static str> {
         match self.object {

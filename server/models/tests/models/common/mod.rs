@@ -86,6 +86,7 @@ impl Kernel {
             dynamic_shared_bytes: 0,
             block_source: Source::Argument,
             grid_source: Source::Argument,
+            shared_source: Source::Argument,
         };
         Kernel {
             code: Code {

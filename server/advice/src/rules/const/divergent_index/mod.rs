@@ -45,6 +45,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     access.text
                 ),
                 quiet: false,
+                quiet_alone: false,
             })
         })
         .collect();

@@ -112,6 +112,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 } else {
                     siblings::use_the_rest(ctx, index) || siblings::is_piece(ctx, index)
                 },
+                quiet_alone: rule.id == aos::RULE.id,
             })
         })
         .collect();
@@ -137,6 +138,7 @@ fn row_by_data(ctx: &Context<'_>, index: usize, access: &Access) -> Candidate {
         ),
         cause: column_walk::rows::cause(access),
         quiet: false,
+        quiet_alone: false,
     }
 }
 
@@ -399,12 +401,10 @@ mod tests {
             .access(second)
             .access(other_array)
             .access(column_walk(6))
-            .findings(|removal| {
-                if removal == Removal::Access(1) {
-                    1.5
-                } else {
-                    1.2
-                }
+            .findings(|removal| match removal {
+                Removal::Access(1) => 1.5,
+                Removal::Factor(_) => 2.0,
+                _ => 1.2,
             });
         assert_eq!(findings.len(), 3);
         let merged = findings

@@ -42,7 +42,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .filter_map(|(index, access)| {
             let degree = access
                 .bank_conflict_degree
-                .filter(|degree| *degree > CONFLICT)?;
+                .filter(|degree| *degree > CONFLICT && !is_cured_by_joining(ctx, index))?;
+            let array = short(&access.array);
+            let against = format!("against {}-way bank conflict", a_number(degree));
             Some(Candidate {
                 rule: RULE.id,
                 index,
@@ -51,17 +53,50 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     plural(access.passes_per_request?, "pass"),
                     number(access.ideal_passes_per_request?)
                 ),
-                cure: format!(
-                    "pad or swizzle `{}` against {}-way bank conflict",
-                    short(&access.array),
-                    a_number(degree)
-                ),
+                cure: if is_within_a_row(ctx, access) {
+                    format!(
+                        "let neighbouring threads take neighbouring words of `{array}` {against}"
+                    )
+                } else {
+                    format!("pad or swizzle `{array}` {against}")
+                },
                 cause: cause(ctx, access, degree),
                 quiet: false,
+                quiet_alone: false,
             })
         })
         .collect();
     findings(ctx, candidates, Factor::BankConflicts)
+}
+
+/// True where the compiler makes one instruction of an access and its neighbours, whose lanes meet in no bank.
+fn is_cured_by_joining(ctx: &Context<'_>, index: usize) -> bool {
+    let mut executed = ctx.input.accesses.iter();
+    let Some(executed) = executed.find(|one| one.source == Some(index)) else {
+        return false;
+    };
+    let row = f64::from(ctx.profile.banks);
+    let ideal = executed.joined_words() * f64::from(ctx.facts.warp_size) / row;
+    let passes = executed.joined_passes();
+    passes.is_some_and(|passes| passes <= CONFLICT * ideal.max(1.0))
+}
+
+/// True where neighbouring threads take words of one row of an array with several: another pitch of the rows moves none of them to
+/// another bank.
+fn is_within_a_row(ctx: &Context<'_>, access: &Access) -> bool {
+    let array = access
+        .shared_array
+        .and_then(|at| ctx.facts.shared_arrays.get(at));
+    let Some(array) = array.filter(|array| array.extents.len() > 1) else {
+        return false;
+    };
+    let columns = array.extents.last().map_or(0, |(extent, _)| *extent);
+    let row = columns * u64::from(array.element_bytes);
+    let apart = access
+        .stride
+        .as_ref()
+        .map(|stride| stride.bytes.unsigned_abs());
+    apart.is_some_and(|apart| apart > 0 && apart < row)
 }
 
 fn cause(ctx: &Context<'_>, access: &Access, degree: f64) -> String {

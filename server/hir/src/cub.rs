@@ -1,0 +1,470 @@
+//! The collectives of CUB and hipCUB, for their headers are seldom beside a program.
+//!
+//! Declared in C++ as the algorithms are that CUB's documentation names (`BLOCK_REDUCE_WARP_REDUCTIONS`, `BLOCK_SCAN_RAKING`,
+//! `BLOCK_LOAD_WARP_TRANSPOSE`): the exchanges between lanes, the shared memory with its padding, the barriers. What a program calls is
+//! then read as if it were its own. Collectives that are not here are not understood.
+
+use crate::on_demand::Library;
+
+/// Its declarations.
+pub(crate) static LIBRARY: Library = Library::new(
+    &["cub::", "cub/", "cooperative_groups"],
+    |unit| unit.templates.contains_key("BlockReduce"),
+    || TEXT.to_owned(),
+);
+
+/// The function above that reduces over a tile of a block.
+pub(crate) const TILE_REDUCE: &str = "cub_tile_reduce";
+/// The one that adds up in front of each lane and itself.
+pub(crate) const TILE_INCLUSIVE: &str = "cub_tile_inclusive";
+/// The one that adds up in front of each lane.
+pub(crate) const TILE_EXCLUSIVE: &str = "cub_tile_exclusive";
+
+const TEXT: &str = "
+namespace cub {
+enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE,
+    BLOCK_LOAD_WARP_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED };
+enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE,
+    BLOCK_STORE_WARP_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED };
+struct cub_add { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };
+
+template <int W, class T, class Op> __device__ T cub_tile_reduce(T v, Op op) {
+#pragma unroll
+    for (int d = W / 2; d > 0; d >>= 1) { v = op(v, __shfl_xor_sync(0xffffffffu, v, d)); }
+    return v;
+}
+template <int W, class T, class Op> __device__ T cub_lanes_reduce(T v, Op op) {
+#pragma unroll
+    for (int d = 1; d < W; d <<= 1) { v = op(v, __shfl_down_sync(0xffffffffu, v, d)); }
+    return v;
+}
+template <int W, class T, class Op> __device__ T cub_tile_inclusive(T v, Op op) {
+    int lane = threadIdx.x % W;
+#pragma unroll
+    for (int d = 1; d < W; d <<= 1) {
+        T other = __shfl_up_sync(0xffffffffu, v, d);
+        T sum = op(other, v);
+        v = lane >= d ? sum : v;
+    }
+    return v;
+}
+template <int W, class T, class Op> __device__ T cub_tile_exclusive(T v, Op op) {
+    T sum = cub_tile_inclusive<W>(v, op);
+    return __shfl_up_sync(0xffffffffu, sum, 1);
+}
+
+template <int X, int Y, int Z> __device__ int cub_thread() {
+    if constexpr (Y * Z == 1) { return threadIdx.x; }
+    return (threadIdx.z * Y + threadIdx.y) * X + threadIdx.x;
+}
+
+template <class T, int X, int A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int P = 0> struct BlockReduce {
+    static constexpr int threads = X * Y * Z;
+    static constexpr int warps = (threads + 31) / 32;
+    struct TempStorage { unsigned char lanes[warps]; T aggregates[warps]; T prefix; };
+    TempStorage *storage;
+    __device__ BlockReduce(TempStorage &s) { storage = &s; }
+    __device__ BlockReduce() { __shared__ TempStorage own; storage = &own; }
+    template <class Op> __device__ T cub_reduce(T v, Op op) {
+        int thread = cub_thread<X, Y, Z>();
+        T sum = cub_lanes_reduce<32>(v, op);
+        if constexpr (warps > 1) {
+            if (thread % 32 == 0) { storage->aggregates[thread / 32] = sum; }
+            __syncthreads();
+            if (thread == 0) {
+#pragma unroll
+                for (int w = 1; w < warps; ++w) { sum = op(sum, storage->aggregates[w]); }
+            }
+        }
+        return sum;
+    }
+    template <class Op> __device__ T Reduce(T v, Op op) { return cub_reduce(v, op); }
+    template <class Op> __device__ T Reduce(T v, Op op, int valid) { return cub_reduce(v, op); }
+    template <int N, class Op> __device__ T Reduce(T (&v)[N], Op op) {
+        T sum = v[0];
+#pragma unroll
+        for (int i = 1; i < N; ++i) { sum = op(sum, v[i]); }
+        return cub_reduce(sum, op);
+    }
+    __device__ T Sum(T v) { return cub_reduce(v, cub_add()); }
+    __device__ T Sum(T v, int valid) { return cub_reduce(v, cub_add()); }
+    template <int N> __device__ T Sum(T (&v)[N]) {
+        T sum = v[0];
+#pragma unroll
+        for (int i = 1; i < N; ++i) { sum = sum + v[i]; }
+        return cub_reduce(sum, cub_add());
+    }
+};
+
+template <class T, int W = 32, int P = 0> struct WarpReduce {
+    struct TempStorage { unsigned char lanes; };
+    __device__ WarpReduce(TempStorage &s) {}
+    template <class Op> __device__ T Reduce(T v, Op op) { return cub_lanes_reduce<W>(v, op); }
+    template <class Op> __device__ T Reduce(T v, Op op, int valid) { return cub_lanes_reduce<W>(v, op); }
+    __device__ T Sum(T v) { return cub_lanes_reduce<W>(v, cub_add()); }
+    __device__ T Sum(T v, int valid) { return cub_lanes_reduce<W>(v, cub_add()); }
+};
+
+template <class T, int W = 32, int P = 0> struct WarpScan {
+    struct TempStorage { unsigned char lanes; };
+    __device__ WarpScan(TempStorage &s) {}
+    __device__ void InclusiveSum(T in, T &out) { out = cub_tile_inclusive<W>(in, cub_add()); }
+    __device__ void InclusiveSum(T in, T &out, T &all) {
+        out = cub_tile_inclusive<W>(in, cub_add());
+        all = __shfl_sync(0xffffffffu, out, W - 1);
+    }
+    __device__ void ExclusiveSum(T in, T &out) { T sum = cub_tile_inclusive<W>(in, cub_add()); out = sum - in; }
+    __device__ void ExclusiveSum(T in, T &out, T &all) {
+        T sum = cub_tile_inclusive<W>(in, cub_add());
+        all = __shfl_sync(0xffffffffu, sum, W - 1);
+        out = sum - in;
+    }
+    template <class Op> __device__ void InclusiveScan(T in, T &out, Op op) { out = cub_tile_inclusive<W>(in, op); }
+    template <class Op> __device__ void ExclusiveScan(T in, T &out, Op op) { out = cub_tile_exclusive<W>(in, op); }
+    template <class Op> __device__ void ExclusiveScan(T in, T &out, T first, Op op) { out = cub_tile_exclusive<W>(in, op); }
+};
+
+template <class T, int X, int A = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int P = 0> struct BlockScan {
+    static constexpr int threads = X * Y * Z;
+    static constexpr int warps = (threads + 31) / 32;
+    static constexpr int segment = warps;
+    static constexpr int padding = (segment % 2 == 0 && segment > 2) ? 1 : 0;
+    static constexpr int words = A == BLOCK_SCAN_WARP_SCANS || warps == 1 ? warps : 32 * (segment + padding);
+    struct TempStorage { T grid[words]; T aggregate; T prefix; };
+    TempStorage *storage;
+    __device__ BlockScan(TempStorage &s) { storage = &s; }
+    __device__ BlockScan() { __shared__ TempStorage own; storage = &own; }
+    template <class Op> __device__ T cub_before(T v, Op op, T &all) {
+        int thread = cub_thread<X, Y, Z>();
+        if constexpr (warps == 1) {
+            T sum = cub_tile_inclusive<32>(v, op);
+            all = __shfl_sync(0xffffffffu, sum, threads - 1);
+            return __shfl_up_sync(0xffffffffu, sum, 1);
+        } else if constexpr (A == BLOCK_SCAN_WARP_SCANS) {
+            T sum = cub_tile_inclusive<32>(v, op);
+            if (thread % 32 == 31) { storage->grid[thread / 32] = sum; }
+            T before = __shfl_up_sync(0xffffffffu, sum, 1);
+            __syncthreads();
+            T prefix = storage->grid[0];
+            all = prefix;
+#pragma unroll
+            for (int w = 1; w < warps; ++w) {
+                prefix = thread / 32 == w ? all : prefix;
+                all = op(all, storage->grid[w]);
+            }
+            return thread < 32 ? before : op(prefix, before);
+        } else {
+            int place = padding ? thread + thread / segment : thread;
+            storage->grid[place] = v;
+            __syncthreads();
+            if (thread < 32) {
+                T held[segment];
+                T *own = storage->grid + thread * (segment + padding);
+#pragma unroll
+                for (int i = 0; i < segment; ++i) { held[i] = own[i]; }
+                T sum = held[0];
+#pragma unroll
+                for (int i = 1; i < segment; ++i) { sum = op(sum, held[i]); }
+                T upto = cub_tile_inclusive<32>(sum, op);
+                if (thread == 31) { storage->aggregate = upto; }
+                T before = __shfl_up_sync(0xffffffffu, upto, 1);
+#pragma unroll
+                for (int i = 0; i < segment; ++i) {
+                    own[i] = before;
+                    before = op(before, held[i]);
+                }
+            }
+            __syncthreads();
+            all = storage->aggregate;
+            return storage->grid[place];
+        }
+    }
+    __device__ void ExclusiveSum(T in, T &out) { T all; out = cub_before(in, cub_add(), all); }
+    __device__ void ExclusiveSum(T in, T &out, T &all) { out = cub_before(in, cub_add(), all); }
+    __device__ void InclusiveSum(T in, T &out) { T all; out = cub_before(in, cub_add(), all) + in; }
+    __device__ void InclusiveSum(T in, T &out, T &all) { out = cub_before(in, cub_add(), all) + in; }
+    template <class Op> __device__ void ExclusiveScan(T in, T &out, Op op) { T all; out = cub_before(in, op, all); }
+    template <class Op> __device__ void ExclusiveScan(T in, T &out, T first, Op op) {
+        T all;
+        out = op(first, cub_before(in, op, all));
+    }
+    template <class Op> __device__ void ExclusiveScan(T in, T &out, T first, Op op, T &all) {
+        out = op(first, cub_before(in, op, all));
+    }
+    template <class Op> __device__ void InclusiveScan(T in, T &out, Op op) { T all; out = op(cub_before(in, op, all), in); }
+    template <class Op> __device__ void InclusiveScan(T in, T &out, Op op, T &all) { out = op(cub_before(in, op, all), in); }
+    template <int N, class Op> __device__ void cub_items(T (&in)[N], T (&out)[N], Op op, T &all, bool inclusive) {
+        T sum = in[0];
+#pragma unroll
+        for (int i = 1; i < N; ++i) { sum = op(sum, in[i]); }
+        T before = cub_before(sum, op, all);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            T upto = op(before, in[i]);
+            out[i] = inclusive ? upto : before;
+            before = upto;
+        }
+    }
+    template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N]) { T all; cub_items(in, out, cub_add(), all, false); }
+    template <int N> __device__ void ExclusiveSum(T (&in)[N], T (&out)[N], T &all) { cub_items(in, out, cub_add(), all, false); }
+    template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N]) { T all; cub_items(in, out, cub_add(), all, true); }
+    template <int N> __device__ void InclusiveSum(T (&in)[N], T (&out)[N], T &all) { cub_items(in, out, cub_add(), all, true); }
+    template <int N, class Op> __device__ void InclusiveScan(T (&in)[N], T (&out)[N], Op op) {
+        T all;
+        cub_items(in, out, op, all, true);
+    }
+    template <int N, class Op, class F> __device__ void InclusiveScan(T (&in)[N], T (&out)[N], Op op, F &prefix) {
+        T all;
+        cub_items(in, out, op, all, true);
+        if (cub_thread<X, Y, Z>() < 32) {
+            T first = prefix(all);
+            if (cub_thread<X, Y, Z>() == 0) { storage->prefix = first; }
+        }
+        __syncthreads();
+        T first = storage->prefix;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = op(first, out[i]); }
+    }
+    template <int N, class Op> __device__ void ExclusiveScan(T (&in)[N], T (&out)[N], T first, Op op) {
+        T all;
+        cub_items(in, out, op, all, false);
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = op(first, out[i]); }
+    }
+};
+
+template <class T, int X, int N, bool S = false, int Y = 1, int Z = 1, int P = 0> struct BlockExchange {
+    static constexpr int threads = X * Y * Z;
+    static constexpr int padding = (N > 4 && (N & (N - 1)) == 0) ? 1 : 0;
+    struct TempStorage { T items[threads * N + padding * (threads * N / 32)]; };
+    TempStorage *storage;
+    __device__ BlockExchange(TempStorage &s) { storage = &s; }
+    __device__ BlockExchange() { __shared__ TempStorage own; storage = &own; }
+    __device__ int cub_at(int i) { return padding ? i + i / 32 : i; }
+    __device__ void StripedToBlocked(T (&in)[N], T (&out)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[cub_at(i * threads + thread)] = in[i]; }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = storage->items[cub_at(thread * N + i)]; }
+    }
+    __device__ void StripedToBlocked(T (&items)[N]) { StripedToBlocked(items, items); }
+    __device__ void BlockedToStriped(T (&in)[N], T (&out)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[cub_at(thread * N + i)] = in[i]; }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = storage->items[cub_at(i * threads + thread)]; }
+    }
+    __device__ void BlockedToStriped(T (&items)[N]) { BlockedToStriped(items, items); }
+    __device__ void WarpStripedToBlocked(T (&in)[N], T (&out)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+        int first = thread / 32 * (32 * N);
+        int lane = thread % 32;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[cub_at(first + i * 32 + lane)] = in[i]; }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = storage->items[cub_at(first + lane * N + i)]; }
+    }
+    __device__ void WarpStripedToBlocked(T (&items)[N]) { WarpStripedToBlocked(items, items); }
+    __device__ void BlockedToWarpStriped(T (&in)[N], T (&out)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+        int first = thread / 32 * (32 * N);
+        int lane = thread % 32;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[cub_at(first + lane * N + i)] = in[i]; }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = storage->items[cub_at(first + i * 32 + lane)]; }
+    }
+    __device__ void BlockedToWarpStriped(T (&items)[N]) { BlockedToWarpStriped(items, items); }
+    template <class R> __device__ void ScatterToBlocked(T (&items)[N], R (&ranks)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[cub_at(ranks[i])] = items[i]; }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { items[i] = storage->items[cub_at(thread * N + i)]; }
+    }
+    template <class R> __device__ void ScatterToStriped(T (&items)[N], R (&ranks)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[cub_at(ranks[i])] = items[i]; }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { items[i] = storage->items[cub_at(i * threads + thread)]; }
+    }
+};
+
+template <class T, int L> struct alignas(sizeof(T) * L) cub_vector { T part[L]; };
+
+template <class T, int X, int N, int A = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int P = 0> struct BlockLoad {
+    static constexpr int threads = X * Y * Z;
+    static constexpr int lanes = N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1;
+    using Exchange = BlockExchange<T, X, N, false, Y, Z>;
+    struct NoStorage { unsigned char none; };
+    using TempStorage = typename std::conditional<(A >= BLOCK_LOAD_TRANSPOSE), typename Exchange::TempStorage, NoStorage>::type;
+    TempStorage *storage;
+    __device__ BlockLoad(TempStorage &s) { storage = &s; }
+    __device__ BlockLoad() { __shared__ TempStorage own; storage = &own; }
+    __device__ int cub_place(int i) {
+        int thread = cub_thread<X, Y, Z>();
+        if constexpr (A == BLOCK_LOAD_DIRECT || A == BLOCK_LOAD_VECTORIZE) { return thread * N + i; }
+        if constexpr (A == BLOCK_LOAD_STRIPED || A == BLOCK_LOAD_TRANSPOSE) { return i * threads + thread; }
+        return thread / 32 * (32 * N) + i * 32 + thread % 32;
+    }
+    __device__ void cub_arrange(T (&items)[N]) {
+        if constexpr (A == BLOCK_LOAD_TRANSPOSE) { Exchange(*storage).StripedToBlocked(items, items); }
+        if constexpr (A >= BLOCK_LOAD_WARP_TRANSPOSE) { Exchange(*storage).WarpStripedToBlocked(items, items); }
+    }
+    template <class I> __device__ void Load(I from, T (&items)[N]) {
+        if constexpr (A == BLOCK_LOAD_VECTORIZE && lanes > 1) {
+            const cub_vector<T, lanes> *wide = reinterpret_cast<const cub_vector<T, lanes> *>(from);
+            int thread = cub_thread<X, Y, Z>();
+#pragma unroll
+            for (int i = 0; i < N / lanes; ++i) {
+                cub_vector<T, lanes> v = wide[thread * (N / lanes) + i];
+#pragma unroll
+                for (int j = 0; j < lanes; ++j) { items[i * lanes + j] = v.part[j]; }
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < N; ++i) { items[i] = from[cub_place(i)]; }
+            cub_arrange(items);
+        }
+    }
+    template <class I> __device__ void Load(I from, T (&items)[N], int valid) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { items[i] = from[cub_place(i)]; } }
+        cub_arrange(items);
+    }
+    template <class I, class D> __device__ void Load(I from, T (&items)[N], int valid, D other) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) { items[i] = other; }
+#pragma unroll
+        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { items[i] = from[cub_place(i)]; } }
+        cub_arrange(items);
+    }
+};
+
+template <class T, int X, int N, int A = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int P = 0> struct BlockStore {
+    static constexpr int threads = X * Y * Z;
+    static constexpr int lanes = N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1;
+    using Exchange = BlockExchange<T, X, N, false, Y, Z>;
+    struct NoStorage { unsigned char none; };
+    using TempStorage = typename std::conditional<(A >= BLOCK_STORE_TRANSPOSE), typename Exchange::TempStorage, NoStorage>::type;
+    TempStorage *storage;
+    __device__ BlockStore(TempStorage &s) { storage = &s; }
+    __device__ BlockStore() { __shared__ TempStorage own; storage = &own; }
+    __device__ int cub_place(int i) {
+        int thread = cub_thread<X, Y, Z>();
+        if constexpr (A == BLOCK_STORE_DIRECT || A == BLOCK_STORE_VECTORIZE) { return thread * N + i; }
+        if constexpr (A == BLOCK_STORE_STRIPED || A == BLOCK_STORE_TRANSPOSE) { return i * threads + thread; }
+        return thread / 32 * (32 * N) + i * 32 + thread % 32;
+    }
+    __device__ void cub_arrange(T (&items)[N]) {
+        if constexpr (A == BLOCK_STORE_TRANSPOSE) { Exchange(*storage).BlockedToStriped(items, items); }
+        if constexpr (A >= BLOCK_STORE_WARP_TRANSPOSE) { Exchange(*storage).BlockedToWarpStriped(items, items); }
+    }
+    template <class I> __device__ void Store(I to, T (&items)[N]) {
+        if constexpr (A == BLOCK_STORE_VECTORIZE && lanes > 1) {
+            cub_vector<T, lanes> *wide = reinterpret_cast<cub_vector<T, lanes> *>(to);
+            int thread = cub_thread<X, Y, Z>();
+#pragma unroll
+            for (int i = 0; i < N / lanes; ++i) {
+                cub_vector<T, lanes> v;
+#pragma unroll
+                for (int j = 0; j < lanes; ++j) { v.part[j] = items[i * lanes + j]; }
+                wide[thread * (N / lanes) + i] = v;
+            }
+        } else {
+            cub_arrange(items);
+#pragma unroll
+            for (int i = 0; i < N; ++i) { to[cub_place(i)] = items[i]; }
+        }
+    }
+    template <class I> __device__ void Store(I to, T (&items)[N], int valid) {
+        cub_arrange(items);
+#pragma unroll
+        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { to[cub_place(i)] = items[i]; } }
+    }
+};
+
+struct NullType {};
+
+template <class K, int X, int N, class V = NullType, int B = 4, class... P> struct BlockRadixSort {
+    static constexpr int digits = 1 << B;
+    using Keys = BlockExchange<K, X, N>;
+    using Values = BlockExchange<V, X, N>;
+    using Scan = BlockScan<unsigned, X, BLOCK_SCAN_WARP_SCANS>;
+    struct Ranks { unsigned counters[digits / 2 + 1][X]; typename Scan::TempStorage scan; };
+    union TempStorage { Ranks ranks; typename Keys::TempStorage keys; typename Values::TempStorage values; };
+    TempStorage *storage;
+    __device__ BlockRadixSort(TempStorage &s) { storage = &s; }
+    __device__ BlockRadixSort() { __shared__ TempStorage own; storage = &own; }
+    __device__ void cub_rank(K (&keys)[N], int (&ranks)[N], int bit) {
+        unsigned before[N];
+        int at[N];
+#pragma unroll
+        for (int i = 0; i <= digits / 2; ++i) { storage->ranks.counters[i][threadIdx.x] = 0; }
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            at[i] = (int)(((unsigned long long)keys[i] >> bit) & (digits / 2 - 1));
+            before[i] = storage->ranks.counters[at[i]][threadIdx.x];
+            storage->ranks.counters[at[i]][threadIdx.x] = before[i] + 1;
+        }
+        __syncthreads();
+        unsigned held[digits / 2 + 1];
+        unsigned *own = &storage->ranks.counters[0][0] + threadIdx.x * (digits / 2 + 1);
+        unsigned sum = 0;
+#pragma unroll
+        for (int i = 0; i <= digits / 2; ++i) { held[i] = own[i]; sum += held[i]; }
+        unsigned all;
+        Scan(storage->ranks.scan).ExclusiveSum(sum, sum, all);
+#pragma unroll
+        for (int i = 0; i <= digits / 2; ++i) { own[i] = sum; sum += held[i]; }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { ranks[i] = (int)(before[i] + storage->ranks.counters[at[i]][threadIdx.x]); }
+    }
+    __device__ void cub_sort(K (&keys)[N], int first, int last) {
+        for (int bit = first; bit < last; bit += B) {
+            int ranks[N];
+            cub_rank(keys, ranks, bit);
+            __syncthreads();
+            Keys(storage->keys).ScatterToBlocked(keys, ranks);
+            __syncthreads();
+        }
+    }
+    __device__ void cub_sort_pairs(K (&keys)[N], V (&values)[N], int first, int last) {
+        for (int bit = first; bit < last; bit += B) {
+            int ranks[N];
+            cub_rank(keys, ranks, bit);
+            __syncthreads();
+            Keys(storage->keys).ScatterToBlocked(keys, ranks);
+            __syncthreads();
+            Values(storage->values).ScatterToBlocked(values, ranks);
+            __syncthreads();
+        }
+    }
+    __device__ void Sort(K (&keys)[N], int first = 0, int last = sizeof(K) * 8) { cub_sort(keys, first, last); }
+    __device__ void SortDescending(K (&keys)[N], int first = 0, int last = sizeof(K) * 8) { cub_sort(keys, first, last); }
+    __device__ void SortBlockedToStriped(K (&keys)[N], int first = 0, int last = sizeof(K) * 8) { cub_sort(keys, first, last); }
+    __device__ void Sort(K (&keys)[N], V (&values)[N], int first = 0, int last = sizeof(K) * 8) {
+        cub_sort_pairs(keys, values, first, last);
+    }
+    __device__ void SortDescending(K (&keys)[N], V (&values)[N], int first = 0, int last = sizeof(K) * 8) {
+        cub_sort_pairs(keys, values, first, last);
+    }
+    __device__ void SortBlockedToStriped(K (&keys)[N], V (&values)[N], int first = 0, int last = sizeof(K) * 8) {
+        cub_sort_pairs(keys, values, first, last);
+    }
+};
+}
+namespace hipcub { using namespace cub; }
+";
