@@ -97,6 +97,8 @@ struct Selector<'a> {
     moves: Vec<(usize, V)>,
     calls: Vec<(usize, &'static Recipe)>,
     recipes: FxHashSet<u16>,
+    /// Quotients of integers: where, of what, by what, with signs.
+    quotients: FxHashSet<(B, V, V, bool)>,
     made: FxHashSet<i64>,
     wide: FxHashSet<u64>,
     /// Loads that come with another.
@@ -177,6 +179,7 @@ pub(crate) fn select(graph: &Graph, kernel: &Kernel, options: Options) -> Code {
         moves: Vec::new(),
         calls: Vec::new(),
         recipes: FxHashSet::default(),
+        quotients: quotients(graph),
         made: FxHashSet::default(),
         wide: FxHashSet::default(),
         brought: FxHashSet::default(),
@@ -229,6 +232,22 @@ pub(crate) fn called(graph: &Graph, v: V, fast_math: bool) -> Option<u16> {
         }
         _ => None,
     }
+}
+
+/// The quotients of integers of each block.
+fn quotients(graph: &Graph) -> FxHashSet<(B, V, V, bool)> {
+    let values = graph.blocks.iter().flat_map(|block| &block.code);
+    values
+        .filter_map(|&v| {
+            let inst = graph.inst(v);
+            match inst.op {
+                Op::Div(signed) if !inst.ty.is_float() => {
+                    Some((inst.block, inst.args[0], inst.args[1], signed))
+                }
+                _ => None,
+            }
+        })
+        .collect()
 }
 
 /// True for what a phi takes that lies in no register.
@@ -521,6 +540,14 @@ impl Selector<'_> {
             Op::Neg => self.emit(v, Class::Iadd3, words),
             Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
             Op::MulHigh => self.emit(v, Class::Imad, 1),
+            // The remainder of what is divided beside it: a product less.
+            Op::Rem(signed)
+                if self
+                    .quotients
+                    .contains(&(inst.block, inst.args[0], inst.args[1], signed)) =>
+            {
+                self.emit(v, Class::Imad, if wide { 4 } else { 1 });
+            }
             Op::Div(_) | Op::Rem(_) | Op::Math(_) => {
                 let number = self.called(v).expect("one has a recipe");
                 self.recipe(v, number);

@@ -291,3 +291,14 @@ fn an_endless_loop_ends_by_its_break() {
         assert_eq!(trips(body), [7.0], "{body}");
     }
 }
+
+#[test]
+fn a_quotient_and_its_remainder_are_one_division() {
+    for body in [
+        "c[i] = i / k * 3 + i % k;",
+        "c[i] = i % k * 3 + i / k;",
+        "c[i] = i / k * 3;",
+    ] {
+        assert_eq!(executed(body, Class::Mufu), 1, "{body}");
+    }
+}
