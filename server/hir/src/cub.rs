@@ -60,6 +60,32 @@ template <int X, int Y, int Z> __device__ int cub_thread() {
     return (threadIdx.z * Y + threadIdx.y) * X + threadIdx.x;
 }
 
+template <class T> struct Uninitialized { T held; __device__ T &Alias() { return held; } };
+constexpr int cub_log2(int n) { int k = 0; while ((1 << k) < n) { ++k; } return k; }
+template <int N, int C = N, int K = 0> struct Log2 { static constexpr int VALUE = cub_log2(N); };
+template <int N> struct PowerOfTwo { static constexpr bool VALUE = (N & (N - 1)) == 0; };
+template <int W> __device__ unsigned WarpMask(unsigned warp) { return W == 32 ? 0xffffffffu : ((1u << W) - 1u) << (warp * W); }
+__device__ unsigned LaneId() { return threadIdx.x % 32; }
+template <int W, class T> __device__ T ShuffleUp(T v, int by, int first, unsigned lanes) { return __shfl_up_sync(lanes, v, by); }
+template <int W, class T> __device__ T ShuffleDown(T v, int by, int last, unsigned lanes) { return __shfl_down_sync(lanes, v, by); }
+template <int W, class T> __device__ T ShuffleIndex(T v, int lane, unsigned lanes) { return __shfl_sync(lanes, v, lane); }
+template <class T, int N> struct BlockRakingLayout {
+    static constexpr int SHARED_ELEMENTS = N;
+    static constexpr int MAX_RAKING_THREADS = N < 32 ? N : 32;
+    static constexpr int SEGMENT_LENGTH = (N + MAX_RAKING_THREADS - 1) / MAX_RAKING_THREADS;
+    static constexpr int RAKING_THREADS = (N + SEGMENT_LENGTH - 1) / SEGMENT_LENGTH;
+    static constexpr int USE_SEGMENT_PADDING = (SEGMENT_LENGTH % 2 == 0 && SEGMENT_LENGTH > 2) ? 1 : 0;
+    static constexpr int GRID_ELEMENTS = RAKING_THREADS * (SEGMENT_LENGTH + USE_SEGMENT_PADDING);
+    static constexpr bool UNGUARDED = N % RAKING_THREADS == 0;
+    struct TempStorage { T grid[GRID_ELEMENTS]; };
+    __device__ static T *PlacementPtr(TempStorage &s, unsigned thread) {
+        return s.grid + (USE_SEGMENT_PADDING ? thread + thread / SEGMENT_LENGTH : thread);
+    }
+    __device__ static T *RakingPtr(TempStorage &s, unsigned thread) {
+        return s.grid + thread * (SEGMENT_LENGTH + USE_SEGMENT_PADDING);
+    }
+};
+
 template <class T, int X, int A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int P = 0> struct BlockReduce {
     static constexpr int threads = X * Y * Z;
     static constexpr int warps = (threads + 31) / 32;

@@ -243,8 +243,17 @@ fn collectives_execute_what_their_algorithm_does() {
                 if (warp.thread_rank() == 0) a[i / 32] = s;";
     // Shuffles, barriers, bytes of shared memory: lanes, aggregates of eight warps and a prefix; 32 rows of eight words and one
     // more, an aggregate and a prefix.
-    for (body, shuffles, barriers, bytes) in [(sum, 5, 1, 44), (scan, 6, 2, 1160), (tile, 5, 0, 0)]
-    {
+    let raking = "using Rows = cub::BlockRakingLayout<float, 256>;\n\
+                  struct Room : cub::Uninitialized<Rows::TempStorage> {}; __shared__ Room room;\n\
+                  *Rows::PlacementPtr(room.Alias(), threadIdx.x) = b[i]; __syncthreads();\n\
+                  if (threadIdx.x < Rows::RAKING_THREADS) a[i] = cub::ShuffleDown<32>(*Rows::RakingPtr(room.Alias(), threadIdx.x), 1, 31, ~0u);";
+    let all = [
+        (sum, 5, 1, 44),
+        (scan, 6, 2, 1160),
+        (tile, 5, 0, 0),
+        (raking, 1, 1, 1152),
+    ];
+    for (body, shuffles, barriers, bytes) in all {
         let file = of("#include <cub/cub.cuh>", body);
         let analysis = &file.kernels[0].analysis;
         assert_eq!(analysis.facts.not_understood, [], "{body}");

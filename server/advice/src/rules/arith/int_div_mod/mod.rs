@@ -3,7 +3,7 @@
 pub(crate) mod shift_division;
 
 use warplens_codegen::Class;
-use warplens_ir::{BinaryOp, ExprKind};
+use warplens_ir::{BinaryOp, ExprKind, Site};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::arith::{self, Executed, Part, instead};
@@ -51,16 +51,34 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let (mut before, mut after) = (Part::default(), Part::default());
     let mut sites = Vec::new();
+    let mut others = Vec::new();
     for site in divisions {
         let part = executed.at(|at| at == site);
+        if part.is_rare() {
+            continue;
+        }
         // A division that is left as one goes through the reciprocal of a float.
-        if part.is_rare() || part.count(|class| class == Class::Mufu) <= 0.0 {
+        if part.count(|class| class == Class::Mufu) <= 0.0 {
+            others.push(site);
             continue;
         }
         before.merge(&part);
         after.merge(&part.by(&PREPARED, part.calls()));
         sites.push((site, "a division as well".to_owned()));
     }
+    // A remainder that comes of a division's quotient is a division once that one is none.
+    let of_quotient = |site: &Site| {
+        let text = arith::quote(ctx, *site);
+        let divided = text.replace('%', "/");
+        let mut known = sites.iter();
+        text != divided && known.any(|(of, _)| arith::quote(ctx, *of) == divided)
+    };
+    others.retain(of_quotient);
+    sites.extend(
+        others
+            .into_iter()
+            .map(|site| (site, "its remainder as well".to_owned())),
+    );
     let Some((first, _)) = sites.iter().min_by_key(|(site, _)| site.span).cloned() else {
         return Vec::new();
     };
