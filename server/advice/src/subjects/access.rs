@@ -343,7 +343,7 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
     let reservation = wording::reservation(ctx.facts, access);
     let guess = evidence::is_guess(ctx, access);
     let mut severity = wording::severity(gain, access.certainty, guess);
-    if candidate.quiet && !(candidate.quiet_alone && !alike.is_empty()) {
+    if candidate.quiet && (!candidate.quiet_alone || alike.is_empty()) {
         severity = Severity::Hint;
     }
     Finding {

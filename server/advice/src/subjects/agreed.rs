@@ -51,11 +51,9 @@ impl Agreed {
         for statement in statements {
             let apart = apart || self.left.iter().any(|left| *left);
             match &statement.kind {
-                StmtKind::Declare(var, value) => {
-                    if let Some(value) = value {
-                        self.value(value, apart);
-                        self.assigned(*var, apart || !self.on(value));
-                    }
+                StmtKind::Declare(var, Some(value)) => {
+                    self.value(value, apart);
+                    self.assigned(*var, apart || !self.on(value));
                 }
                 StmtKind::Expr(value) | StmtKind::Return(Some(value)) => self.value(value, apart),
                 StmtKind::If(condition, then, otherwise) => {
