@@ -435,7 +435,7 @@ impl KernelAnalysis {
     }
 
     /// True where some unknown size changes how often things run.
-    pub(crate) fn depends_on_sizes(&self) -> bool {
+    pub fn depends_on_sizes(&self) -> bool {
         self.depends(ModelId::Auto).open.is_some()
     }
 }

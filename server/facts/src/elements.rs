@@ -54,25 +54,26 @@ impl Executor<'_> {
 
     /// A thread's own array of integers that a list of numbers initialises; those that it leaves out are zero.
     pub(crate) fn keep_list(&mut self, id: VarId, parts: &[Expr]) {
-        let var = self.kernel.var(id);
-        let Type::Array(element, Some(extent)) = &var.ty else {
+        let Type::Array(element, Some(extent)) = &self.kernel.var(id).ty else {
             return;
         };
         let (element, extent) = (Arc::clone(element), *extent as usize);
-        let numbers: Option<Vec<i64>> = parts
-            .iter()
-            .map(|part| match part.without_casts().kind {
-                ExprKind::Int(number) => Some(number),
-                _ => None,
-            })
-            .collect();
+        let number = |part: &Expr| match part.kind {
+            ExprKind::Int(number) => Some((number, part.ty.clone())),
+            _ => None,
+        };
+        let numbers: Option<Vec<(i64, Type)>> = parts.iter().map(number).collect();
         let Some(numbers) = numbers.filter(|_| element.is_int() && extent <= MOST_STORES) else {
             return;
         };
         let array = self.array_of(id);
         for at in 0..extent {
-            let number = numbers.get(at).copied().unwrap_or(0);
-            let value = Value::int(self.arena.constant(number));
+            let (number, ty) = match numbers.get(at) {
+                Some((number, ty)) => (*number, ty),
+                None => (0, &*element),
+            };
+            let number = self.arena.constant(number);
+            let value = Value::int(self.convert(ty, &element, number));
             let offset = self.arena.constant(at as i64 * element.size() as i64);
             self.keep_element(array, offset, &element, &value);
         }

@@ -2,7 +2,8 @@
 //!
 //! Declared in C++ as the algorithms are that CUB's documentation names (`BLOCK_REDUCE_WARP_REDUCTIONS`, `BLOCK_SCAN_RAKING`,
 //! `BLOCK_LOAD_WARP_TRANSPOSE`): the exchanges between lanes, the shared memory with its padding, the barriers. What a program calls is
-//! then read as if it were its own. Collectives that are not here are not understood.
+//! then read as if it were its own. The algorithms of loads and stores have the same numbers. A count of valid items changes no
+//! exchange: only loads and stores follow it. Collectives that are not here are not understood.
 
 use crate::on_demand::Library;
 
@@ -327,10 +328,16 @@ template <class T, int X, int N, bool S = false, int Y = 1, int Z = 1, int P = 0
     }
 };
 
+template <int A, int X, int N, int Y, int Z> __device__ int cub_place(int i) {
+    int thread = cub_thread<X, Y, Z>();
+    if constexpr (A == BLOCK_LOAD_DIRECT || A == BLOCK_LOAD_VECTORIZE) { return thread * N + i; }
+    if constexpr (A == BLOCK_LOAD_STRIPED || A == BLOCK_LOAD_TRANSPOSE) { return i * (X * Y * Z) + thread; }
+    return thread / 32 * (32 * N) + i * 32 + thread % 32;
+}
+
 template <class T, int L> struct alignas(sizeof(T) * L) cub_vector { T part[L]; };
 
 template <class T, int X, int N, int A = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int P = 0> struct BlockLoad {
-    static constexpr int threads = X * Y * Z;
     static constexpr int lanes = N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1;
     using Exchange = BlockExchange<T, X, N, false, Y, Z>;
     struct NoStorage { unsigned char none; };
@@ -338,12 +345,6 @@ template <class T, int X, int N, int A = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1
     TempStorage *storage;
     __device__ BlockLoad(TempStorage &s) { storage = &s; }
     __device__ BlockLoad() { __shared__ TempStorage own; storage = &own; }
-    __device__ int cub_place(int i) {
-        int thread = cub_thread<X, Y, Z>();
-        if constexpr (A == BLOCK_LOAD_DIRECT || A == BLOCK_LOAD_VECTORIZE) { return thread * N + i; }
-        if constexpr (A == BLOCK_LOAD_STRIPED || A == BLOCK_LOAD_TRANSPOSE) { return i * threads + thread; }
-        return thread / 32 * (32 * N) + i * 32 + thread % 32;
-    }
     __device__ void cub_arrange(T (&items)[N]) {
         if constexpr (A == BLOCK_LOAD_TRANSPOSE) { Exchange(*storage).StripedToBlocked(items, items); }
         if constexpr (A >= BLOCK_LOAD_WARP_TRANSPOSE) { Exchange(*storage).WarpStripedToBlocked(items, items); }
@@ -360,26 +361,25 @@ template <class T, int X, int N, int A = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1
             }
         } else {
 #pragma unroll
-            for (int i = 0; i < N; ++i) { items[i] = from[cub_place(i)]; }
+            for (int i = 0; i < N; ++i) { items[i] = from[cub_place<A, X, N, Y, Z>(i)]; }
             cub_arrange(items);
         }
     }
     template <class I> __device__ void Load(I from, T (&items)[N], int valid) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { items[i] = from[cub_place(i)]; } }
+        for (int i = 0; i < N; ++i) { if (cub_place<A, X, N, Y, Z>(i) < valid) { items[i] = from[cub_place<A, X, N, Y, Z>(i)]; } }
         cub_arrange(items);
     }
     template <class I, class D> __device__ void Load(I from, T (&items)[N], int valid, D other) {
 #pragma unroll
         for (int i = 0; i < N; ++i) { items[i] = other; }
 #pragma unroll
-        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { items[i] = from[cub_place(i)]; } }
+        for (int i = 0; i < N; ++i) { if (cub_place<A, X, N, Y, Z>(i) < valid) { items[i] = from[cub_place<A, X, N, Y, Z>(i)]; } }
         cub_arrange(items);
     }
 };
 
 template <class T, int X, int N, int A = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int P = 0> struct BlockStore {
-    static constexpr int threads = X * Y * Z;
     static constexpr int lanes = N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1;
     using Exchange = BlockExchange<T, X, N, false, Y, Z>;
     struct NoStorage { unsigned char none; };
@@ -387,12 +387,6 @@ template <class T, int X, int N, int A = BLOCK_STORE_DIRECT, int Y = 1, int Z = 
     TempStorage *storage;
     __device__ BlockStore(TempStorage &s) { storage = &s; }
     __device__ BlockStore() { __shared__ TempStorage own; storage = &own; }
-    __device__ int cub_place(int i) {
-        int thread = cub_thread<X, Y, Z>();
-        if constexpr (A == BLOCK_STORE_DIRECT || A == BLOCK_STORE_VECTORIZE) { return thread * N + i; }
-        if constexpr (A == BLOCK_STORE_STRIPED || A == BLOCK_STORE_TRANSPOSE) { return i * threads + thread; }
-        return thread / 32 * (32 * N) + i * 32 + thread % 32;
-    }
     __device__ void cub_arrange(T (&items)[N]) {
         if constexpr (A == BLOCK_STORE_TRANSPOSE) { Exchange(*storage).BlockedToStriped(items, items); }
         if constexpr (A >= BLOCK_STORE_WARP_TRANSPOSE) { Exchange(*storage).BlockedToWarpStriped(items, items); }
@@ -411,13 +405,13 @@ template <class T, int X, int N, int A = BLOCK_STORE_DIRECT, int Y = 1, int Z = 
         } else {
             cub_arrange(items);
 #pragma unroll
-            for (int i = 0; i < N; ++i) { to[cub_place(i)] = items[i]; }
+            for (int i = 0; i < N; ++i) { to[cub_place<A, X, N, Y, Z>(i)] = items[i]; }
         }
     }
     template <class I> __device__ void Store(I to, T (&items)[N], int valid) {
         cub_arrange(items);
 #pragma unroll
-        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { to[cub_place(i)] = items[i]; } }
+        for (int i = 0; i < N; ++i) { if (cub_place<A, X, N, Y, Z>(i) < valid) { to[cub_place<A, X, N, Y, Z>(i)] = items[i]; } }
     }
 };
 

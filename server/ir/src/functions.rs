@@ -202,6 +202,19 @@ pub enum Function {
 }
 
 impl Function {
+    /// True where the value is made of the arguments alone, and nothing else happens.
+    pub fn is_arithmetic(&self) -> bool {
+        matches!(
+            self,
+            Function::Math(..)
+                | Function::Min
+                | Function::Max
+                | Function::Abs
+                | Function::Mul24
+                | Function::Bits(_)
+        )
+    }
+
     /// The function itself, however it is written, and its mnemonic where the source writes PTX.
     pub fn plain(&self) -> (&Function, Option<&Arc<str>>) {
         match self {

@@ -6,11 +6,9 @@ use std::path::Path;
 use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult, Launch};
 
 use crate::check::details;
-use crate::figure::{
-    bytes, counted, extents, losses, maybe, number, percent, speedup, time, words,
-};
+use crate::figure::{bytes, extents, losses, maybe, number, percent, speedup, time, words};
 use crate::models::{self, applies, maybe_time};
-use crate::resources::{registers, spilled};
+use crate::resources::{registers, residency, shared_memory, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
 use crate::table::{Align, Cell, Table};
 
@@ -269,11 +267,7 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
         label(out, style, "", &printable(&variant(result)));
     }
     let resources = &result.resources;
-    let mut text = format!(
-        "{}, {} shared memory per block",
-        registers(resources),
-        bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
-    );
+    let mut text = format!("{}, {}", registers(resources), shared_memory(result));
     if resources.local_bytes_per_thread > 0 {
         let _ = write!(
             text,
@@ -294,14 +288,7 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
         }
     }
     let occupancy = &result.occupancy;
-    let text = format!(
-        "{}: {} in {} on each SM, limited by {}",
-        percent(occupancy.fraction),
-        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
-        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
-        occupancy.limiter
-    );
-    label(out, style, "occupancy", &text);
+    label(out, style, "occupancy", &residency(result));
     if let Some(step) = &occupancy.next_step {
         for line in wrap(step, style.width.unwrap_or(PAGE).saturating_sub(15).max(30)) {
             label(out, style, "", &line);

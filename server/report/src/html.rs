@@ -14,13 +14,13 @@ use crate::escape::escape;
 use crate::estimate::{
     access_table, branch_table, first_estimate, grid, loss_table, missing_headers, variant,
 };
-use crate::figure::{bytes, counted, extents, losses, maybe, number, percent, speedup, words};
+use crate::figure::{bytes, extents, losses, maybe, number, percent, speedup, words};
 use crate::graph;
 use crate::models;
 use crate::models::maybe_time;
 use crate::plots::{self, bar, breakdown, gpus, heat, lanes, occupancy, roofline, scaling};
 use crate::program::Account;
-use crate::resources::registers;
+use crate::resources::{registers, residency, shared_memory};
 use crate::sheet;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
@@ -378,11 +378,7 @@ fn facts(out: &mut String, result: &KernelResult) {
         let dynamic = bytes(launch.dynamic_shared_bytes);
         let _ = write!(launched, ", {dynamic} dynamic shared memory");
     }
-    let mut needs = format!(
-        "{}, {} shared memory per block",
-        registers(resources),
-        bytes(resources.static_shared_bytes + launch.dynamic_shared_bytes)
-    );
+    let mut needs = format!("{}, {}", registers(resources), shared_memory(result));
     if resources.local_bytes_per_thread > 0 {
         let _ = write!(
             needs,
@@ -390,13 +386,7 @@ fn facts(out: &mut String, result: &KernelResult) {
             bytes(resources.local_bytes_per_thread)
         );
     }
-    let mut resident = format!(
-        "{}: {} in {} on each SM, limited by {}",
-        percent(occupancy.fraction),
-        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
-        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
-        occupancy.limiter
-    );
+    let mut resident = residency(result);
     if let Some(step) = &occupancy.next_step {
         let _ = write!(resident, "; {step}");
     }

@@ -8,10 +8,10 @@ use crate::estimate::{
     MOST_LOSSES, access_table, branch_table, cost, first_estimate, grid, line_name, part_cycles,
     parts, share, whole,
 };
-use crate::figure::{bytes, counted, extents, losses, maybe, percent, speedup, words};
+use crate::figure::{bytes, extents, losses, maybe, percent, speedup, words};
 use crate::models;
 use crate::models::maybe_time;
-use crate::resources::{registers, spilled};
+use crate::resources::{registers, residency, spilled};
 use crate::style::truncate;
 use crate::table::{Align, Table};
 
@@ -97,15 +97,12 @@ fn head(result: &KernelResult) -> String {
     let occupancy = &result.occupancy;
     let _ = writeln!(
         out,
-        "Grid {} ({}), block {} ({}). Occupancy {}: {} in {} on each SM, limited by {}.{}\n",
+        "Grid {} ({}), block {} ({}). Occupancy {}.{}\n",
         grid(launch.grid_formula.as_deref(), launch.grid),
         launch.grid_source,
         extents(launch.block),
         launch.block_source,
-        percent(occupancy.fraction),
-        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
-        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
-        occupancy.limiter,
+        residency(result),
         occupancy
             .next_step
             .as_ref()

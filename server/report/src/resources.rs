@@ -1,8 +1,9 @@
-//! Registers and spills as text.
+//! Registers, spills, shared memory and what an SM holds of a kernel as text.
 
-use warplens_db::wire::Resources;
+use warplens_db::wire::{KernelResult, Resources};
+use warplens_facts::facts::Assumed;
 
-use crate::figure::bytes;
+use crate::figure::{bytes, counted, percent};
 
 /// `24 registers per thread (estimated)`, on AMD `24 VGPRs per lane, 18 SGPRs per wave (estimated)`; in place of
 /// `estimated`, the compiler whose report it is: `(nvcc 12.4)`.
@@ -31,6 +32,45 @@ pub fn spilled(resources: &Resources) -> Option<String> {
         ""
     };
     Some(format!("{some}{spilled} spilled"))
+}
+
+/// True where nothing says how many bytes of dynamic shared memory each block has: what an SM holds is then a bound.
+fn is_shared_memory_open(result: &KernelResult) -> bool {
+    let mut assumptions = result.assumptions.iter();
+    assumptions.any(|one| one.symbol == Assumed::DynamicShared.kind())
+}
+
+/// `4.1 KB shared memory per block`; what nothing gives is named, and is no number.
+pub(crate) fn shared_memory(result: &KernelResult) -> String {
+    let fixed = result.resources.static_shared_bytes;
+    match (is_shared_memory_open(result), fixed) {
+        (false, _) => {
+            let all = bytes(fixed + result.launch.dynamic_shared_bytes);
+            format!("{all} shared memory per block")
+        }
+        (true, 0) => "unknown dynamic shared memory per block".to_owned(),
+        (true, fixed) => format!(
+            "{} shared memory per block beside unknown dynamic shared memory",
+            bytes(fixed)
+        ),
+    }
+}
+
+/// `50 %: 32 warps in 4 blocks on each SM, limited by registers`.
+pub(crate) fn residency(result: &KernelResult) -> String {
+    let occupancy = &result.occupancy;
+    let bound = if is_shared_memory_open(result) {
+        "at most "
+    } else {
+        ""
+    };
+    format!(
+        "{bound}{}: {} in {} on each SM, limited by {}",
+        percent(occupancy.fraction),
+        counted(u64::from(occupancy.active_warps_per_sm), "warp"),
+        counted(u64::from(occupancy.active_blocks_per_sm), "block"),
+        occupancy.limiter
+    )
 }
 
 #[cfg(test)]

@@ -57,10 +57,19 @@ pub(crate) struct Candidate {
     pub cure: String,
     /// Why, in words.
     pub cause: String,
+    /// How loud it may be.
+    pub loudness: Loudness,
+}
+
+/// How loud a candidate may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loudness {
+    /// By its gain.
+    ByGain,
+    /// A hint unless all accesses of its cause gain together: a cache holds the rest of what each brings, but each is a request.
+    HintAlone,
     /// A hint whatever it gains: a cache catches what it moves too much.
-    pub quiet: bool,
-    /// Not where all accesses of its cause gain together: a cache brings what each leaves, and is asked for it again and again.
-    pub quiet_alone: bool,
+    Hint,
 }
 
 /// What the transactions of an access are called where it is a title that counts them.
@@ -211,8 +220,7 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor, all_excess: f64
             },
         );
         // A cause is removed at all its sites before its gain is told: each may save next to nothing by itself.
-        let alone = &alike[0][0].0;
-        let several = alike.len() > 1 && (!cause.quiet || alone.quiet_alone);
+        let several = alike.len() > 1 && cause.loudness != Loudness::Hint;
         let joint = if several {
             let of_all = alike.iter().flatten().map(|(_, gain)| *gain);
             let own: f64 = alike.iter().map(|group| excess_of(ctx, group)).sum();
@@ -248,7 +256,7 @@ struct Cause {
     rule: &'static str,
     /// The distance between neighbouring lanes, or the array where they have none or one of their own.
     apart: Result<i64, String>,
-    quiet: bool,
+    loudness: Loudness,
 }
 
 impl Cause {
@@ -261,7 +269,7 @@ impl Cause {
             apart: stride
                 .filter(|_| access.shared_array.is_none())
                 .ok_or_else(|| access.array.clone()),
-            quiet: candidate.quiet,
+            loudness: candidate.loudness,
         }
     }
 }
@@ -343,7 +351,12 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
     let reservation = wording::reservation(ctx.facts, access);
     let guess = evidence::is_guess(ctx, access);
     let mut severity = wording::severity(gain, access.certainty, guess);
-    if candidate.quiet && (!candidate.quiet_alone || alike.is_empty()) {
+    let is_hint = match candidate.loudness {
+        Loudness::ByGain => false,
+        Loudness::HintAlone => alike.is_empty(),
+        Loudness::Hint => true,
+    };
+    if is_hint {
         severity = Severity::Hint;
     }
     Finding {

@@ -1,6 +1,6 @@
 //! Values that all threads of a block agree on: what they do not depend on is a thread's place in its block.
 
-use warplens_ir::{Builtin, Expr, ExprKind, Function, Kernel, Opaque, Stmt, StmtKind, VarId};
+use warplens_ir::{Builtin, Expr, ExprKind, Kernel, Opaque, Stmt, StmtKind, VarId};
 
 /// Passes over the kernel until nothing changes; a kernel that needs more agrees on nothing.
 const MOST_PASSES: usize = 16;
@@ -9,8 +9,8 @@ const MOST_PASSES: usize = 16;
 pub(crate) struct Agreed {
     differs: Vec<bool>,
     changed: bool,
-    /// Of each loop around: some threads leave it, or an iteration, earlier than others.
-    left: Vec<bool>,
+    /// Of each loop around: some threads leave it, or one of its iterations, before others.
+    left_early: Vec<bool>,
 }
 
 impl Agreed {
@@ -20,7 +20,7 @@ impl Agreed {
         let mut agreed = Agreed {
             differs: differs.collect(),
             changed: true,
-            left: Vec::new(),
+            left_early: Vec::new(),
         };
         for _ in 0..MOST_PASSES {
             if !agreed.changed {
@@ -42,25 +42,27 @@ impl Agreed {
             ExprKind::Var(var) => !self.differs[var.0 as usize],
             ExprKind::Inline(_, value) => value.is_none_or(|var| !self.differs[var.0 as usize]),
             ExprKind::Apply(..) | ExprKind::Opaque(Opaque::Unknown | Opaque::Loaded, _) => false,
-            ExprKind::Call(function, _) if !is_pure(function) => false,
+            ExprKind::Call(function, _) if !function.is_arithmetic() => false,
             _ => expression.operands().all(|operand| self.on(operand)),
         }
     }
 
-    fn statements(&mut self, statements: &[Stmt], apart: bool) {
+    fn statements(&mut self, statements: &[Stmt], diverged: bool) {
         for statement in statements {
-            let apart = apart || self.left.iter().any(|left| *left);
+            let diverged = diverged || self.left_early.iter().any(|left| *left);
             match &statement.kind {
                 StmtKind::Declare(var, Some(value)) => {
-                    self.value(value, apart);
-                    self.assigned(*var, apart || !self.on(value));
+                    self.value(value, diverged);
+                    self.assigned(*var, diverged || !self.on(value));
                 }
-                StmtKind::Expr(value) | StmtKind::Return(Some(value)) => self.value(value, apart),
+                StmtKind::Expr(value) | StmtKind::Return(Some(value)) => {
+                    self.value(value, diverged);
+                }
                 StmtKind::If(condition, then, otherwise) => {
-                    self.value(condition, apart);
-                    let apart = apart || !self.on(condition);
-                    self.statements(then, apart);
-                    self.statements(otherwise, apart);
+                    self.value(condition, diverged);
+                    let diverged = diverged || !self.on(condition);
+                    self.statements(then, diverged);
+                    self.statements(otherwise, diverged);
                 }
                 StmtKind::Loop {
                     init,
@@ -69,26 +71,26 @@ impl Agreed {
                     body,
                     ..
                 } => {
-                    self.statements(init, apart);
+                    self.statements(init, diverged);
                     let ends = condition.as_ref();
-                    let apart = apart || ends.is_some_and(|condition| !self.on(condition));
-                    self.left.push(false);
-                    self.statements(body, apart);
+                    let diverged = diverged || ends.is_some_and(|condition| !self.on(condition));
+                    self.left_early.push(false);
+                    self.statements(body, diverged);
                     // Twice: what leaves at the end of the body decides about its beginning.
-                    self.statements(body, apart);
-                    let apart = apart || self.left.pop() == Some(true);
+                    self.statements(body, diverged);
+                    let diverged = diverged || self.left_early.pop() == Some(true);
                     for part in ends.into_iter().chain(step) {
-                        self.value(part, apart);
+                        self.value(part, diverged);
                     }
                 }
-                StmtKind::Block(inner) => self.statements(inner, apart),
+                StmtKind::Block(inner) => self.statements(inner, diverged),
                 StmtKind::Switch(way, inner) => {
-                    self.value(way, apart);
-                    let apart = apart || !self.on(way);
-                    self.statements(inner, apart);
+                    self.value(way, diverged);
+                    let diverged = diverged || !self.on(way);
+                    self.statements(inner, diverged);
                 }
                 StmtKind::Break | StmtKind::Continue | StmtKind::Return(None) => {
-                    if apart && let Some(left) = self.left.last_mut() {
+                    if diverged && let Some(left) = self.left_early.last_mut() {
                         *left = true;
                     }
                 }
@@ -98,17 +100,17 @@ impl Agreed {
     }
 
     /// What the evaluation of an expression assigns.
-    fn value(&mut self, expression: &Expr, apart: bool) {
+    fn value(&mut self, expression: &Expr, diverged: bool) {
         match &expression.kind {
             ExprKind::Assign(_, target, value) => {
-                self.value(value, apart);
-                self.target(target, apart || !self.on(value));
+                self.value(value, diverged);
+                self.target(target, diverged || !self.on(value));
             }
-            ExprKind::Step(_, _, target) => self.target(target, apart),
-            ExprKind::Inline(statements, _) => self.statements(statements, apart),
+            ExprKind::Step(_, _, target) => self.target(target, diverged),
+            ExprKind::Inline(statements, _) => self.statements(statements, diverged),
             _ => {
                 for operand in expression.operands() {
-                    self.value(operand, apart);
+                    self.value(operand, diverged);
                 }
             }
         }
@@ -131,17 +133,4 @@ impl Agreed {
         self.changed |= differs && !*known;
         *known |= differs;
     }
-}
-
-/// True where a function's value is made of its arguments alone.
-fn is_pure(function: &Function) -> bool {
-    matches!(
-        function,
-        Function::Math(..)
-            | Function::Min
-            | Function::Max
-            | Function::Abs
-            | Function::Mul24
-            | Function::Bits(_)
-    )
 }

@@ -315,16 +315,8 @@ impl<'a> Reader<'a> {
             (self.pointer(pointer, MOST_STEPS), bytes)
         });
         match (function, through) {
-            (
-                Function::Math(..)
-                | Function::Min
-                | Function::Max
-                | Function::Abs
-                | Function::Mul24
-                | Function::Bits(_)
-                | Function::WarpExchange(..),
-                _,
-            ) => {}
+            (Function::WarpExchange(..), _) => {}
+            (function, _) if function.is_arithmetic() => {}
             (Function::Ignored(effect, _), _) if effect.leaves_memory() => {}
             (Function::Load, Some((place, bytes))) => self.touch(place, bytes, false, flow),
             (Function::Store, Some((place, bytes))) => self.touch(place, bytes, true, flow),

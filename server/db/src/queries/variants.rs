@@ -26,8 +26,8 @@ use crate::{
 /// Where such a kernel is reported to us.
 const REPORT: &str = "https://github.com/warplens/warplens/issues/new?template=crash.yml";
 
-/// Launches of one kernel whose times are compared to find the one that is shown.
-const MOST_COMPARED: usize = 4;
+/// Launches of one kernel whose times are compared to find the one that is shown: a keystroke waits for each.
+const MOST_COMPARED: usize = 2;
 
 /// Branches inside one kernel that are offered.
 const MOST_BRANCHES: usize = 4;
@@ -219,7 +219,7 @@ impl Engine {
         made
     }
 
-    /// Which of a kernel's launches takes longest, by the predicted time of one: the first of those of which none is known.
+    /// Which of a kernel's launches takes longest, by the predicted time of one: the first of the largest where none is known.
     fn costliest(
         &self,
         asked: &FileQuestion<'_>,
@@ -259,11 +259,18 @@ impl Engine {
             })?;
             analysis.estimate().cycles
         };
-        let mut order: Vec<usize> = (0..sites.len()).collect();
+        // Another instance of a template is lowered and compiled anew, which a keystroke does not wait for: of instances the first
+        // with most threads counts.
+        let instance = |at: usize| (&sites[at].0.template_args, &sites[at].0.argument_types);
+        let threads = |at: &usize| size_of(&sites[*at].0).0;
+        let largest = (0..sites.len()).rev().max_by_key(threads).unwrap_or(0);
+        let mut order: Vec<usize> = (0..sites.len())
+            .filter(|at| instance(*at) == instance(largest))
+            .collect();
         order.sort_by_key(|at| std::cmp::Reverse(size_of(&sites[*at].0)));
         order.truncate(MOST_COMPARED);
         order.sort_unstable();
-        let mut best = (0, None);
+        let mut best = (order[0], None);
         for at in order {
             let time = time(&sites[at]);
             if time > best.1 {
@@ -276,18 +283,17 @@ impl Engine {
 
 /// Threads of a launch and the product of its integer arguments: what is compared before any time is.
 fn size_of(site: &LaunchSite) -> (u128, u128) {
-    let product = |extents: Option<[u64; 3]>| {
-        let extents = extents.unwrap_or([1; 3]);
-        extents
-            .iter()
-            .map(|extent| u128::from(*extent))
-            .product::<u128>()
+    let product = |factors: &mut dyn Iterator<Item = u64>| {
+        factors.fold(1, |product: u128, factor| {
+            product.saturating_mul(u128::from(factor.max(1)))
+        })
     };
+    let extents = [site.grid, site.block].into_iter().flatten().flatten();
     let arguments = site.arguments.iter().flatten();
-    let arguments = arguments
-        .map(|value| u128::from(value.unsigned_abs()).max(1))
-        .fold(1, u128::saturating_mul);
-    (product(site.grid) * product(site.block), arguments)
+    (
+        product(&mut extents.into_iter()),
+        product(&mut arguments.map(|value| value.unsigned_abs())),
+    )
 }
 
 impl KernelResults {

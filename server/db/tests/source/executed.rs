@@ -311,3 +311,37 @@ fn a_quotient_and_its_remainder_are_one_division() {
         assert_eq!(executed(body, Class::Mufu), 1, "{body}");
     }
 }
+
+#[test]
+fn the_costliest_of_a_kernels_launches_is_shown() {
+    let text = "__global__ void scale(float *x, int n, int s) {\n\
+                int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i * s] *= 2.0f; }\n\
+                void host(float *x) { scale<<<64, 256>>>(x, 16384, 1); scale<<<4096, 256>>>(x, 1048576, 1);\n\
+                scale<<<4096, 256>>>(x, 1048576, 32); scale<<<4096, 256>>>(x, 1048576, 2); }\n";
+    let shown = analysed(text, &Overrides::default());
+    assert_eq!(shown.kernels.len(), 1);
+    assert_eq!(
+        (shown.kernels[0].variant, shown.kernels[0].variants.len()),
+        (2, 4)
+    );
+    assert!(
+        shown
+            .findings
+            .iter()
+            .any(|finding| finding.rule == "mem/strided")
+    );
+}
+
+#[test]
+fn a_list_is_converted_to_the_elements_of_its_array() {
+    let file = of(
+        "",
+        "unsigned char at[4] = {1, 257, 3}; a[at[1] * 32 + threadIdx.x] = b[at[3] * 32 + threadIdx.x];",
+    );
+    let accesses = file.kernels[0].analysis.facts.accesses.iter();
+    let indices: Vec<&str> = accesses
+        .filter(|access| access.space == Space::Global)
+        .map(|access| access.index.as_str())
+        .collect();
+    assert_eq!(indices, ["threadIdx.x", "threadIdx.x + 32"]);
+}

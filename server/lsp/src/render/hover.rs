@@ -131,10 +131,12 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
         instructions(kernel, line).unwrap_or_default()
     );
     if !line.accesses.is_empty() || !line.compilers_own.is_empty() {
-        let _ = write!(out, "\n{}", accesses(line).markdown());
+        let open = kernel.analysis.depends_on_sizes();
+        let _ = write!(out, "\n{}", accesses(line, open).markdown());
     }
     if !line.branches.is_empty() {
-        let _ = write!(out, "\n{}", branches(&line.branches).markdown());
+        let open = kernel.analysis.depends_on_sizes();
+        let _ = write!(out, "\n{}", branches(&line.branches, open).markdown());
     }
     let accesses = line.accesses.iter().map(|access| access_note(access));
     let own = line.compilers_own.iter();
@@ -178,7 +180,9 @@ fn instructions(kernel: &PlacedKernel, line: &Line<'_>) -> Option<String> {
     ))
 }
 
-fn accesses(line: &Line<'_>) -> Table {
+/// The accesses of a line; `open` where sizes that nothing gives decide how often they are executed.
+fn accesses(line: &Line<'_>, open: bool) -> Table {
+    let requests = |count: Option<f64>| maybe(count.filter(|_| !open));
     let mut table = Table::new(&[
         ("access", Align::Left),
         ("pattern", Align::Left),
@@ -190,7 +194,7 @@ fn accesses(line: &Line<'_>) -> Table {
             format!("{} {}", access.op.name(), code(&access.text, LONGEST_CELL)).into(),
             access.pattern.name().into(),
             cost(access).into(),
-            maybe(access.requests).into(),
+            requests(access.requests).into(),
         ]);
     }
     for access in &line.compilers_own {
@@ -199,7 +203,7 @@ fn accesses(line: &Line<'_>) -> Table {
             format!("{} {}", access.op.name(), code(&text, LONGEST_CELL)).into(),
             access.pattern.name().into(),
             "unknown".to_owned().into(),
-            maybe(access.requests).into(),
+            requests(access.requests).into(),
         ]);
     }
     table
@@ -332,7 +336,7 @@ fn cost(access: &Access) -> String {
     )
 }
 
-fn branches(branches: &[&Branch]) -> Table {
+fn branches(branches: &[&Branch], open: bool) -> Table {
     let mut table = Table::new(&[
         ("branch", Align::Left),
         ("lanes", Align::Left),
@@ -343,7 +347,10 @@ fn branches(branches: &[&Branch]) -> Table {
     let fraction = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), percent);
     for branch in branches {
         let iterations = match branch.kind {
-            BranchKind::Loop => maybe(branch.trips),
+            BranchKind::Loop => {
+                let known = !open || branch.certainty == Certainty::Exact;
+                maybe(branch.trips.filter(|_| known))
+            }
             BranchKind::If | BranchKind::Switch | BranchKind::Select => String::new(),
         };
         let source = code(&branch.text, LONGEST_CELL);
@@ -424,7 +431,7 @@ mod tests {
             accesses: vec![&wide],
             ..Line::default()
         };
-        let table = accesses(&line).markdown();
+        let table = accesses(&line, false).markdown();
         assert!(widths(&table) <= 84, "{} {table}", widths(&table));
         assert!(table.contains("17.5 sectors, ideal 4.25"), "{table}");
         for (space, one) in [
@@ -437,7 +444,7 @@ mod tests {
         wide.kind = BranchKind::Switch;
         wide.text = "(blockIdx.x * blockDim.x + threadIdx.x) % stride".to_owned();
         wide.uniformity = Uniformity::DataDependent;
-        let table = branches(&[&wide]).markdown();
+        let table = branches(&[&wide], false).markdown();
         assert!(widths(&table) <= 84, "{} {table}", widths(&table));
     }
 

@@ -117,7 +117,14 @@ fn costs(
         parts.push(format!("hover for the time by `{unknown}`"));
     }
     let occupancy = analysis.input.occupancy.fraction * 100.0;
-    parts.push(format!("occupancy {occupancy:.0} %"));
+    // What nothing says of a block's shared memory leaves room for fewer.
+    let mut assumptions = analysis.facts.assumptions.iter();
+    let bound = if assumptions.any(|one| one.symbol == Assumed::DynamicShared) {
+        "at most "
+    } else {
+        ""
+    };
+    parts.push(format!("occupancy {bound}{occupancy:.0} %"));
     parts.join(" · ")
 }
 

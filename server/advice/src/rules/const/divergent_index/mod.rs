@@ -5,7 +5,7 @@ use warplens_models::Factor;
 
 use crate::Context;
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::access::{Candidate, findings, plural};
+use crate::subjects::access::{Candidate, Loudness, findings, plural};
 use crate::{Finding, wording::number};
 
 pub(crate) const RULE: Rule = Rule {
@@ -44,8 +44,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     "lanes of a warp read different words of the constant `{}`",
                     access.text
                 ),
-                quiet: false,
-                quiet_alone: false,
+                loudness: Loudness::ByGain,
             })
         })
         .collect();

@@ -88,6 +88,11 @@ fn is_one_lane(branch: &Branch) -> bool {
             .is_some_and(|(threads, warps)| threads <= 1.01 * warps)
 }
 
+/// True where one warp of the whole launch comes there, once: what a set-up kernel does with a few threads.
+fn is_one_warp(branch: &Branch) -> bool {
+    branch.evaluations.is_some_and(|times| times <= 1.0)
+}
+
 /// True where some lanes do a little more, once: what lies around a tile is loaded by those next to it.
 fn is_border(ctx: &Context<'_>, branch: &Branch, gain: f64) -> bool {
     branch.other_operations == 0
@@ -151,7 +156,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
             .or_else(|| branch.why.as_ref().map(ToString::to_string)),
     };
     let mut severity = wording::severity(gain, branch.certainty, reservation.is_some());
-    if is_one_lane(branch) || is_border(ctx, branch, gain) {
+    if is_one_lane(branch) || is_one_warp(branch) || is_border(ctx, branch, gain) {
         severity = Severity::Hint;
     }
     Finding {
@@ -216,6 +221,16 @@ mod tests {
                 [],
                 "{silent:?}"
             );
+        }
+    }
+
+    #[test]
+    fn one_warp_of_a_launch_that_diverges_once_is_a_hint() {
+        for (evaluations, severity) in [(1.0, Severity::Hint), (64.0, Severity::Warning)] {
+            let mut once = branch(5);
+            once.evaluations = Some(evaluations);
+            let findings = Kernel::new().branch(once).findings(|_| 1.4);
+            assert_eq!(findings[0].severity, severity);
         }
     }
 

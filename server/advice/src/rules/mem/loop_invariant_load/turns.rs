@@ -26,25 +26,14 @@ impl Turn {
         match &expression.kind {
             ExprKind::Assign(_, place, _) | ExprKind::Step(_, _, place) => self.changes(place),
             ExprKind::AddressOf(place) => self.changes(place),
-            ExprKind::Call(Function::Math(..) | Function::Load, _) => {}
-            ExprKind::Call(function, values) => {
-                let pure = matches!(
-                    function,
-                    Function::Min
-                        | Function::Max
-                        | Function::Abs
-                        | Function::Mul24
-                        | Function::Bits(_)
-                );
-                if !pure {
-                    match values.first() {
-                        Some(place) => {
-                            self.stored.insert(place.base_variable());
-                        }
-                        None => self.unknown = true,
-                    }
+            ExprKind::Call(Function::Load, _) => {}
+            ExprKind::Call(function, _) if function.is_arithmetic() => {}
+            ExprKind::Call(_, values) => match values.first() {
+                Some(place) => {
+                    self.stored.insert(place.base_variable());
                 }
-            }
+                None => self.unknown = true,
+            },
             ExprKind::Apply(..) | ExprKind::Opaque(..) => self.unknown = true,
             _ => {}
         }

@@ -526,14 +526,5 @@ pub(crate) fn changes_nothing(code: Semantics, node: Node, opencl: bool) -> bool
 }
 
 fn is_pure(function: &Function) -> bool {
-    matches!(
-        function,
-        Function::Math(..)
-            | Function::Min
-            | Function::Max
-            | Function::Abs
-            | Function::Mul24
-            | Function::Bits(_)
-            | Function::Load
-    )
+    function.is_arithmetic() || matches!(function, Function::Load)
 }

@@ -8,7 +8,7 @@ use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::{aos, column_walk, misaligned, strided};
-use crate::subjects::access::{self, Candidate, Costly};
+use crate::subjects::access::{self, Candidate, Costly, Loudness};
 use crate::subjects::{flow, siblings};
 use crate::wording::{number, short};
 use crate::{Context, Finding};
@@ -107,16 +107,25 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 ),
                 cure: (rule.cure)(&short(&access.array)),
                 cause: (rule.cause)(&costly),
-                quiet: if rule.id == misaligned::RULE.id {
-                    misaligned::is_caught(ctx)
-                } else {
-                    siblings::use_the_rest(ctx, index) || siblings::is_piece(ctx, index)
-                },
-                quiet_alone: rule.id == aos::RULE.id,
+                loudness: loudness(ctx, rule.id, index),
             })
         })
         .collect();
     access::findings(ctx, candidates, Factor::Uncoalesced)
+}
+
+/// Whether a cache catches what an access moves too much.
+fn loudness(ctx: &Context<'_>, rule: &str, index: usize) -> Loudness {
+    let caught = if rule == misaligned::RULE.id {
+        misaligned::is_caught(ctx)
+    } else {
+        siblings::use_the_rest(ctx, index) || siblings::is_piece(ctx, index)
+    };
+    match caught {
+        false => Loudness::ByGain,
+        true if rule == aos::RULE.id => Loudness::HintAlone,
+        true => Loudness::Hint,
+    }
 }
 
 /// A row that data places, walked along by one thread.
@@ -137,8 +146,7 @@ fn row_by_data(ctx: &Context<'_>, index: usize, access: &Access) -> Candidate {
             short(&access.array)
         ),
         cause: column_walk::rows::cause(access),
-        quiet: false,
-        quiet_alone: false,
+        loudness: Loudness::ByGain,
     }
 }
 

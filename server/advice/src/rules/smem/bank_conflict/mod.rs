@@ -8,7 +8,7 @@ use warplens_facts::facts::{Access, Form, Op, Pattern, Space};
 use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::access::{Candidate, findings, plural};
+use crate::subjects::access::{Candidate, Loudness, findings, plural};
 use crate::wording::{a_number, number, short};
 use crate::{Context, Finding};
 
@@ -61,8 +61,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     format!("pad or swizzle `{array}` {against}")
                 },
                 cause: cause(ctx, access, degree),
-                quiet: false,
-                quiet_alone: false,
+                loudness: Loudness::ByGain,
             })
         })
         .collect();
