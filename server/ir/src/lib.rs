@@ -30,6 +30,6 @@ pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Typ
 pub use warplens_syntax::Language;
 
 pub use walk::{
-    Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, parts,
-    walk_block, walk_expression, walk_statement,
+    Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, fold_block,
+    fold_expression, fold_statement, parts, walk_block, walk_expression, walk_statement,
 };

@@ -59,6 +59,8 @@ pub(crate) struct Candidate {
     pub cause: String,
     /// How loud it may be.
     pub loudness: Loudness,
+    /// What the cure gains as a whole, at all sites of its cause, where it was tried out.
+    pub gain: Option<f64>,
 }
 
 /// How loud a candidate may be.
@@ -160,7 +162,7 @@ pub(crate) fn findings(
     let mut groups: Vec<Group> = Vec::new();
     for candidate in candidates {
         let access = &accesses[candidate.index];
-        let gain = gains.of(ctx, candidate.index);
+        let gain = candidate.gain.unwrap_or_else(|| gains.of(ctx, candidate.index));
         let group = groups.iter_mut().find(|group| {
             let (first, _) = &group[0];
             let other = &accesses[first.index];
@@ -221,7 +223,10 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor, all_excess: f64
         );
         // A cause is removed at all its sites before its gain is told: each may save next to nothing by itself.
         let several = alike.len() > 1 && cause.loudness != Loudness::Hint;
-        let joint = if several {
+        let tried = alike.iter().flatten().find_map(|(of, _)| of.gain);
+        let joint = if let Some(tried) = tried {
+            tried
+        } else if several {
             let of_all = alike.iter().flatten().map(|(_, gain)| *gain);
             let own: f64 = alike.iter().map(|group| excess_of(ctx, group)).sum();
             let share = if all_excess > 0.0 {
@@ -239,7 +244,8 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor, all_excess: f64
         let joint = if told { joint } else { apart[leader] };
         for (at, group) in alike.iter().enumerate() {
             let others: &[Group] = if at == leader && told { &alike } else { &[] };
-            let gain = if at == leader { joint } else { apart[at] };
+            // All are removed by one change: each says what that gains.
+            let gain = if told { joint } else { apart[at] };
             let mut finding = finding(ctx, group, gain, others);
             if at != leader {
                 finding.severity = Severity::Hint;
@@ -293,6 +299,7 @@ fn saved_together(
 fn together(ctx: &Context<'_>, group: &Group, factor: Factor) -> f64 {
     match group.as_slice() {
         [(_, gain)] => *gain,
+        [(Candidate { gain: Some(gain), .. }, _), ..] => *gain,
         _ => saved_together(ctx, group.iter().map(|(_, gain)| *gain), factor),
     }
 }

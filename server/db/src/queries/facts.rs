@@ -8,7 +8,8 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use warplens_facts::facts::{Launch, SourceFacts};
-use warplens_facts::{Contents as ArrayContents, Request, analyze};
+use warplens_facts::{Contents as ArrayContents, Cover, Request, analyze};
+use warplens_ir::Kernel;
 use warplens_machine::Profile;
 
 use crate::Overrides;
@@ -79,23 +80,69 @@ impl<'a> FactsQuestion<'a> {
         }
     }
 
-    /// The facts under another launch: a rule asks for them once.
+    /// The facts under another launch: a rule asks for them once. What the launch's blocks cover together follows the block.
     pub(crate) fn under(&self, launch: Launch) -> SourceFacts {
-        // Blocks of another shape cover something else.
-        let same = launch.block == self.resolved.launch.block;
+        let (arguments, covers) = self.covered_by(&launch);
+        self.counted(&self.lowered.kernel, launch, &arguments, &covers)
+    }
+
+    /// The facts of a changed copy of the kernel under the same launch.
+    pub(crate) fn of_changed(&self, kernel: &Kernel) -> SourceFacts {
+        let resolved = self.resolved;
+        let launch = resolved.launch.clone();
+        self.counted(kernel, launch, &resolved.arguments, &resolved.covers)
+    }
+
+    fn counted(
+        &self,
+        kernel: &Kernel,
+        launch: Launch,
+        arguments: &[(String, i64, bool)],
+        covers: &[Cover],
+    ) -> SourceFacts {
         let mut facts = analyze(&Request {
-            kernel: &self.lowered.kernel,
+            kernel,
             launch,
             profile: self.profile,
-            arguments: &self.resolved.arguments,
+            arguments,
             reals: &self.resolved.reals,
-            covers: if same { &self.resolved.covers } else { &[] },
+            covers,
             probabilities: &self.probabilities,
             contents: &self.contents,
             extents: &self.resolved.array_bytes,
         });
         self.sizes.assumed(&mut facts.assumptions);
         facts
+    }
+
+    /// The arguments under another launch, and those that its blocks cover: an assumed `n` of a grid of `ceil(n / 100)` is a
+    /// multiple of 128 where the blocks have 128 threads.
+    fn covered_by(&self, launch: &Launch) -> (Vec<(String, i64, bool)>, Vec<Cover>) {
+        let mut arguments = self.resolved.arguments.clone();
+        let old = &self.resolved.launch;
+        let covers = self.resolved.covers.iter().filter_map(|cover| {
+            let axis = usize::from(cover.axis);
+            let (before, after) = (old.block[axis] as i64, launch.block[axis] as i64);
+            let scaled = cover.divisor.checked_mul(after)?;
+            // Blocks that another axis decides cover something else.
+            let follows = before > 0 && scaled % before == 0;
+            follows.then(|| Cover {
+                divisor: scaled / before,
+                ..cover.clone()
+            })
+        });
+        let covers: Vec<Cover> = covers.collect();
+        if launch.block == old.block {
+            return (arguments, covers);
+        }
+        for (name, value, assumed) in &mut arguments {
+            let own = covers.iter().find(|cover| cover.parameter == *name);
+            if let Some(cover) = own.filter(|_| *assumed) {
+                let blocks = launch.grid[usize::from(cover.axis)];
+                *value = i64::try_from(blocks).unwrap_or(i64::MAX).saturating_mul(cover.divisor);
+            }
+        }
+        (arguments, covers)
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_advice::{Recompilation, Recompile, Removal};
 use warplens_codegen::{Class, CompiledKernel};
-use warplens_facts::facts::{Launch, Site};
+use warplens_facts::facts::{Launch, Site, SourceFacts};
 use warplens_ir::Kernel;
 use warplens_models::{self as models, Change, DynamicCounts, Factor, ModelInput, Resources};
 
@@ -77,11 +77,12 @@ impl FindingsQuestion<'_> {
         let predicted = OnceCell::new();
         self.look(&|changed| {
             let as_it_is = &self.compilation.predicted;
-            let before = predicted.get_or_init(|| self.executed(as_it_is));
+            let before = predicted.get_or_init(|| self.executed(as_it_is, &self.input.facts));
             let (before, slower, slow) = before.clone()?;
             let compiled =
                 contents.compiled_kernel(changed, changed.shape(), self.compilation.options);
-            let (after, faster, fast) = self.executed(&compiled)?;
+            let facts = Arc::new(self.facts.of_changed(changed));
+            let (after, faster, fast) = self.executed(&compiled, &facts)?;
             Some(Recompilation {
                 before,
                 after,
@@ -94,15 +95,18 @@ impl FindingsQuestion<'_> {
     }
 
     /// The kernel as it would execute so compiled; `None` where it cannot be followed.
-    fn executed(&self, compiled: &Arc<CompiledKernel>) -> Option<Executed> {
-        let counts = DynamicCounts::new(compiled, &self.input.facts)?;
+    fn executed(
+        &self,
+        compiled: &Arc<CompiledKernel>,
+        facts: &Arc<SourceFacts>,
+    ) -> Option<Executed> {
+        let counts = DynamicCounts::new(compiled, facts)?;
         let resources = Resources {
             registers_per_thread: self.compilation.registers(compiled),
             ..self.input.resources
         };
-        let facts = Arc::clone(&self.input.facts);
         let profile = Arc::clone(&self.input.profile);
-        let input = ModelInput::new(facts, Arc::clone(compiled), profile, resources);
+        let input = ModelInput::new(Arc::clone(facts), Arc::clone(compiled), profile, resources);
         let cycles = models::cycles(&models::Question {
             input: &input,
             ..self.asked()
@@ -139,7 +143,7 @@ impl FindingsQuestion<'_> {
             let launch = &input.launch;
             let threads = (launch.blocks() * launch.threads_per_block()) as f64;
             let after = self.per_thread(grid, block);
-            after.map_or(1.0, |after| models::speedup(before / threads, after))
+            after.map_or(1.0, |after| models::speedup(before, after * threads))
         };
         let trial = |changes: &[Change]| {
             let Some(before) = before() else {
@@ -171,7 +175,11 @@ impl FindingsQuestion<'_> {
                 Removal::IdleLanes => {
                     let Launch { grid, block, .. } = input.launch;
                     let whole = launch::whole_warps(block, input.facts.warp_size);
-                    let grid = launch::whole_warps_grid(grid, block, whole);
+                    // As many blocks as before where nothing says how many threads there are.
+                    let grid = match input.launch.grid_source.is_assumption() {
+                        true => grid,
+                        false => launch::whole_warps_grid(grid, block, whole),
+                    };
                     return relaunched(before, grid, whole);
                 }
                 Removal::Launch { grid, block } => return relaunched(before, grid, block),

@@ -268,6 +268,17 @@ impl Opened {
         )
     }
 
+    /// Everything that is offered in a part of the text.
+    pub fn fixes_in(&self, range: std::ops::Range<usize>) -> Vec<PlacedFix> {
+        self.engine.fixes(
+            &self.document,
+            &self.path,
+            &self.settings,
+            &Overrides::default(),
+            range,
+        )
+    }
+
     /// The text with a fix made.
     pub fn with(&self, fix: &PlacedFix) -> String {
         let mut document = self.document.clone();

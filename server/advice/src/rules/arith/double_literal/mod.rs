@@ -5,7 +5,8 @@ pub(crate) mod suffix_literal;
 use warplens_codegen::Class;
 use warplens_facts::facts::Site;
 use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Function, Language, Part as Source, StmtKind, Type, parts,
+    BinaryOp, Expr, ExprKind, Fold, Function, Language, Part as Source, StmtKind, Type, fold_block,
+    fold_expression, parts,
 };
 
 use crate::rule::{Look, Rule, State, When};
@@ -64,7 +65,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .map(|(site, _)| *site)
         .min_by_key(|site| site.span)
     {
-        let gain = instead(ctx, &before, &after);
+        let gain = in_single(ctx, &counted).unwrap_or_else(|| instead(ctx, &before, &after));
         let says = format!(
             "write `{}f` ({} in double precision per warp)\n\
              a warp executes {} in double precision and {}: `{}` is a double, and so is what it is combined with",
@@ -77,6 +78,58 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         found.extend(arith::finding(RULE.id, &executed, &literals, says, gain));
     }
     found
+}
+
+/// The predicted speedup of the same arithmetic in single precision; `None` where the changed kernel cannot be followed.
+fn in_single(ctx: &Context<'_>, regions: &[Site]) -> Option<f64> {
+    let mut kernel = ctx.kernel.clone();
+    let mut single = Single { regions };
+    fold_block(&mut single, &mut kernel.body);
+    for routine in &mut kernel.routines {
+        fold_block(&mut single, &mut routine.body);
+    }
+    let again = (ctx.recompiled)(&kernel)?;
+    Some(crate::believed(again.gain))
+}
+
+/// Makes values single that are double for the sake of their constants.
+struct Single<'a> {
+    /// What holds them.
+    regions: &'a [Site],
+}
+
+impl Fold for Single<'_> {
+    fn expression(&mut self, expression: &mut Expr) {
+        if self.regions.contains(&expression.site) {
+            narrow(expression);
+        }
+        fold_expression(self, expression);
+    }
+}
+
+/// Makes a value of [`Seen::follow`] single, all of it.
+fn narrow(value: &mut Expr) {
+    if value.ty != Type::DOUBLE {
+        return;
+    }
+    match &mut value.kind {
+        ExprKind::Cast(_, inner) if inner.ty == Type::FLOAT => {
+            *value = (**inner).clone();
+            return;
+        }
+        ExprKind::Unary(_, a) | ExprKind::Cast(_, a) => narrow(a),
+        ExprKind::Binary(_, a, b) => {
+            narrow(a);
+            narrow(b);
+        }
+        ExprKind::Select(_, a, b) => {
+            narrow(a);
+            narrow(b);
+        }
+        ExprKind::Call(_, arguments) => arguments.iter_mut().for_each(narrow),
+        _ => {}
+    }
+    value.ty = Type::FLOAT;
 }
 
 /// What is left of double arithmetic: nvcc computes in single precision what comes out the same.

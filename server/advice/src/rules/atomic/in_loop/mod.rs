@@ -3,7 +3,10 @@
 pub(crate) mod add_once;
 
 use warplens_facts::facts::{BranchKind, Certainty};
-use warplens_ir::{Expr, ExprKind, Function, Part, Stmt, StmtKind, VarId, parts};
+use warplens_ir::{
+    BinaryOp, Expr, ExprKind, Fold, Function, Part, Real, Runs, Site, Stmt, StmtKind, Storage, Type,
+    Var, VarId, fold_block, fold_expression, parts,
+};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
@@ -45,8 +48,13 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
     if updates < UPDATES || access.certainty == Certainty::Unknown {
         return None;
     }
-    let behind = vec![(atomic.access, around.site.line)];
-    let gain = ctx.trial(&[Change::BehindLoop(behind)])?;
+    let gain = match once_behind(ctx, atomic, around) {
+        Some(gain) => gain,
+        None => {
+            let behind = vec![(atomic.access, around.site.line)];
+            ctx.trial(&[Change::BehindLoop(behind)])?
+        }
+    };
     let reservation = wording::reservation(ctx.facts, access);
     Some(Finding {
         rule: RULE.id,
@@ -72,6 +80,132 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         shared_array: None,
         cure: None,
     })
+}
+
+/// The predicted speedup of a sum in a variable of the thread, added to memory behind the loop: the loop's loads are free to
+/// be in flight together then. `None` where the changed kernel cannot be followed.
+fn once_behind(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> Option<f64> {
+    let mut kernel = ctx.kernel.clone();
+    let sum = VarId(u32::try_from(kernel.vars.len()).ok()?);
+    let mut behind = Behind {
+        atomic: atomic.site,
+        around: around.site,
+        sum,
+        ty: None,
+    };
+    behind.block(Runs::Once, &mut kernel.body);
+    kernel.vars.push(Var {
+        name: "sum".to_owned(),
+        ty: behind.ty?,
+        storage: Storage::Local,
+        site: around.site,
+        extent_sites: Vec::new(),
+        escapes: false,
+        restrict: false,
+        volatile: false,
+    });
+    let again = (ctx.recompiled)(&kernel)?;
+    Some(crate::believed(again.gain))
+}
+
+/// Moves an atomic behind a loop.
+struct Behind {
+    atomic: Site,
+    around: Site,
+    sum: VarId,
+    /// Of what is added to, once the loop was met.
+    ty: Option<Type>,
+}
+
+impl Behind {
+    fn expr(&self, kind: ExprKind, ty: &Type) -> Expr {
+        Expr {
+            kind,
+            ty: ty.clone(),
+            site: self.around,
+        }
+    }
+
+    /// What stands around the loop: the sum that begins at zero, and the atomic.
+    fn around(&self, mut call: Expr) -> [Stmt; 2] {
+        let ty = call.ty.clone();
+        let zero = || match ty {
+            Type::Float { .. } => ExprKind::Float(Some(Real::from(0.0))),
+            _ => ExprKind::Int(0),
+        };
+        let sum = || self.expr(ExprKind::Var(self.sum), &ty);
+        if let ExprKind::Call(_, arguments) = &mut call.kind
+            && let Some(value) = arguments.get_mut(1)
+        {
+            *value = sum();
+        }
+        let some = ExprKind::Binary(
+            BinaryOp::Ne,
+            Box::new(sum()),
+            Box::new(self.expr(zero(), &ty)),
+        );
+        let stmt = |kind| Stmt {
+            kind,
+            site: self.around,
+        };
+        let begins = StmtKind::Declare(self.sum, Some(self.expr(zero(), &ty)));
+        let adds = StmtKind::If(
+            self.expr(some, &Type::INT),
+            vec![stmt(StmtKind::Expr(call))],
+            Vec::new(),
+        );
+        [stmt(begins), stmt(adds)]
+    }
+}
+
+impl Fold for Behind {
+    fn block(&mut self, _: Runs, statements: &mut Vec<Stmt>) {
+        let is_loop = |one: &Stmt| {
+            one.site == self.around && matches!(one.kind, StmtKind::Loop { .. })
+        };
+        let Some(at) = statements.iter().position(is_loop) else {
+            return fold_block(self, statements);
+        };
+        let mut taken = Taken {
+            atomic: self.atomic,
+            sum: self.sum,
+            call: None,
+        };
+        taken.statement(&mut statements[at]);
+        if let Some(call) = taken.call {
+            self.ty = Some(call.ty.clone());
+            let [begins, adds] = self.around(call);
+            statements.insert(at + 1, adds);
+            statements.insert(at, begins);
+        }
+    }
+}
+
+/// Puts an addition to a variable in place of an atomic, which it takes.
+struct Taken {
+    atomic: Site,
+    sum: VarId,
+    call: Option<Expr>,
+}
+
+impl Fold for Taken {
+    fn expression(&mut self, expression: &mut Expr) {
+        if expression.site == self.atomic
+            && let ExprKind::Call(Function::Atomic(..), arguments) = &expression.kind
+            && let Some(value) = arguments.get(1)
+        {
+            let (ty, site) = (expression.ty.clone(), expression.site);
+            let sum = Expr {
+                kind: ExprKind::Var(self.sum),
+                ty: ty.clone(),
+                site,
+            };
+            let add = Some(BinaryOp::Add);
+            let kind = ExprKind::Assign(add, Box::new(sum), Box::new(value.clone()));
+            self.call = Some(std::mem::replace(expression, Expr { kind, ty, site }));
+        }
+        fold_expression(self, expression);
+    }
 }
 
 /// True where the sum can wait for the loop's end: the address stays, nothing in the loop names what is there or waits

@@ -45,6 +45,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     access.text
                 ),
                 loudness: Loudness::ByGain,
+                gain: None,
             })
         })
         .collect();

@@ -34,9 +34,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     }
     let warps = threads.div_ceil(warp);
     let idle = warps * warp - threads;
-    // A block of another width may be better for other reasons too: idle lanes cost no more than their share.
-    let share = (warps * warp) as f64 / threads.max(1) as f64;
-    let gain = ctx.gain(Removal::IdleLanes).min(share);
+    let gain = ctx.gain(Removal::IdleLanes);
     // Most lanes of every warp idle, whatever the time that nothing predicts: how long a loop is, or how many blocks there are.
     let unknown = launch.grid_source.is_assumption()
         || launch.blocks() >= MANY && guesses_iterations(&ctx.input.flow.nodes);

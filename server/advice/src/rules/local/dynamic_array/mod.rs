@@ -2,8 +2,12 @@
 
 pub(crate) mod unroll_local;
 
-use warplens_facts::facts::{Access, Certainty, Space};
-use warplens_ir::{Storage, Type, Var};
+use warplens_codegen::Class;
+use warplens_facts::facts::{Access, Certainty, Site, Space};
+use warplens_ir::{
+    ExprKind, Fold, Stmt, StmtKind, Storage, Type, Var, VarId, expressions, fold_block,
+    fold_statement,
+};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
@@ -64,9 +68,55 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// What the kernel gains with every loop unrolled whose counter is in a subscript of the array; `None` where the array
+/// stays in memory, or the changed kernel cannot be followed.
+fn unrolled(ctx: &Context<'_>, accesses: &[usize]) -> Option<f64> {
+    let sites = accesses.iter().map(|at| ctx.facts.accesses[*at].site);
+    let sites: Vec<Site> = sites.collect();
+    let mut counters = Vec::new();
+    expressions(&ctx.kernel.body, &mut |expression| {
+        if sites.contains(&expression.site)
+            && let ExprKind::Index(_, index) = &expression.kind
+        {
+            index.expressions(&mut |part| match part.kind {
+                ExprKind::Var(var) => counters.push(var),
+                _ => {}
+            });
+        }
+    });
+    let mut kernel = ctx.kernel.clone();
+    fold_block(&mut Unrolled(&counters), &mut kernel.body);
+    let again = (ctx.recompiled)(&kernel)?;
+    let of_array = |(site, _, times): &(Site, Class, f64)| {
+        *times > 0.0 && sites.contains(site)
+    };
+    (!again.after.iter().any(of_array)).then(|| crate::believed(again.gain))
+}
+
+/// Asks for the loops to be unrolled that step one of these.
+struct Unrolled<'a>(&'a [VarId]);
+
+impl Fold for Unrolled<'_> {
+    fn statement(&mut self, statement: &mut Stmt) {
+        if let StmtKind::Loop {
+            step: Some(step),
+            unroll: unroll @ None,
+            ..
+        } = &mut statement.kind
+            && step.reads(self.0)
+        {
+            *unroll = Some(0);
+        }
+        fold_statement(self, statement);
+    }
+}
+
 fn finding(ctx: &Context<'_>, var: &Var, accesses: &[usize]) -> Option<Finding> {
     let bytes = var.ty.size();
-    let gain = ctx.trial(&[Change::WithoutAccesses(accesses.to_vec())])?;
+    let gain = match unrolled(ctx, accesses) {
+        Some(gain) => gain,
+        None => ctx.trial(&[Change::WithoutAccesses(accesses.to_vec())])?,
+    };
     let requests = |access: &Access| access.requests.unwrap_or(0.0);
     let worst = accesses
         .iter()

@@ -5,6 +5,12 @@ pub(crate) mod aos_to_soa;
 mod structure;
 pub(crate) mod whole_structure;
 
+use std::sync::Arc;
+
+use warplens_facts::facts::{Access, Op};
+use warplens_ir::{Expr, Fold, Type, fold_block, fold_expression};
+
+use crate::Context;
 use crate::rule::{Look, Rule, State};
 use crate::subjects::access::Costly;
 
@@ -45,6 +51,61 @@ pub(crate) fn cause(costly: &Costly<'_>) -> String {
         field.structure,
         costly.distance().unwrap_or_default()
     )
+}
+
+/// Sizes of a structure that one load takes.
+const WIDE: [u64; 2] = [8, 16];
+
+/// What the kernel gains where the structures of an array are aligned to their size, so that one load takes each whole; `None`
+/// where that is no way: the kernel stores fields, leaves some out, or a structure is too large.
+pub(crate) fn loaded_whole(ctx: &Context<'_>, access: &Access) -> Option<f64> {
+    let field = access.field.as_ref()?;
+    let size = u64::from(field.size);
+    let all = ctx.facts.accesses.iter();
+    let mut alike = all.filter(|one| one.array == access.array);
+    let whole = field.touched >= field.size
+        && WIDE.contains(&size)
+        && alike.all(|one| one.op == Op::Load && one.bytes_per_lane < field.size);
+    if !whole {
+        return None;
+    }
+    let mut kernel = ctx.kernel.clone();
+    let mut aligned = Aligned {
+        name: &field.structure,
+        size,
+    };
+    fold_block(&mut aligned, &mut kernel.body);
+    for var in &mut kernel.vars {
+        aligned.align(&mut var.ty);
+    }
+    let again = (ctx.recompiled)(&kernel)?;
+    Some(crate::believed(again.gain))
+}
+
+/// Aligns a structure to its size.
+struct Aligned<'a> {
+    name: &'a str,
+    size: u64,
+}
+
+impl Aligned<'_> {
+    fn align(&self, ty: &mut Type) {
+        match ty {
+            Type::Struct(structure) if structure.name == self.name => {
+                Arc::make_mut(structure).align = self.size;
+            }
+            Type::Pointer(to, _) => self.align(Arc::make_mut(to)),
+            Type::Array(of, _) => self.align(Arc::make_mut(of)),
+            _ => {}
+        }
+    }
+}
+
+impl Fold for Aligned<'_> {
+    fn expression(&mut self, expression: &mut Expr) {
+        self.align(&mut expression.ty);
+        fold_expression(self, expression);
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use warplens_codegen::{Class, Target};
 use warplens_facts::facts::{Op, Space};
 use warplens_ir::{
     Expr, ExprKind, Function, Kernel, Language, Part, Runs, Site, Stmt, StmtKind, Storage, Type,
-    parts,
+    known_function, parts,
 };
 
 use crate::rule::{Look, Rule, State, When};
@@ -50,7 +50,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let index = first.store(ctx)?;
     let access = &ctx.facts.accesses[index];
     let mut changed = ctx.kernel.clone();
-    past_registers(&mut changed.body, &copies);
+    past_registers(&mut changed.body, &copies, &mut false);
     let again = (ctx.recompiled)(&changed)?;
     let executed = |all: &[(Site, Class, f64)], of: &dyn Fn(Class) -> bool| -> f64 {
         let all = all.iter().filter(|(_, class, _)| of(*class));
@@ -194,26 +194,44 @@ fn below(base: &Expr) -> Option<warplens_ir::VarId> {
     }
 }
 
-/// Makes them the machine's own copies.
-fn past_registers(statements: &mut [Stmt], copies: &[Copy]) {
-    for statement in statements {
+/// Makes them the machine's own copies, and waits for them before the barrier behind, as the code action does.
+fn past_registers(statements: &mut Vec<Stmt>, copies: &[Copy], made: &mut bool) {
+    let mut barriers = Vec::new();
+    for (at, statement) in statements.iter_mut().enumerate() {
         if let StmtKind::Expr(expression) = &mut statement.kind
             && copies.iter().any(|copy| copy.site == expression.site)
             && matches!(expression.kind, ExprKind::Assign(..))
         {
-            let (ty, site) = (Type::Void, expression.site);
-            let copy = std::mem::replace(
-                expression,
-                Expr {
-                    kind: ExprKind::Int(0),
-                    ty,
-                    site,
-                },
-            );
-            expression.kind = ExprKind::Call(Function::CopyPastRegisters, vec![copy]);
+            *made = true;
+            let copy = called(Function::CopyPastRegisters, Vec::new(), expression.site);
+            let copied = std::mem::replace(expression, copy);
+            if let ExprKind::Call(_, arguments) = &mut expression.kind {
+                arguments.push(copied);
+            }
+        }
+        if *made && statement.kind == StmtKind::Barrier {
+            barriers.push((at, statement.site));
+            *made = false;
         }
         for (_, inner) in statement.blocks_mut() {
-            past_registers(inner, copies);
+            past_registers(inner, copies, made);
         }
+    }
+    for (at, site) in barriers.into_iter().rev() {
+        for name in ["__pipeline_wait_prior", "__pipeline_commit"] {
+            let Some(function) = known_function(name, false) else {
+                continue;
+            };
+            let kind = StmtKind::Expr(called(function, Vec::new(), site));
+            statements.insert(at, Stmt { kind, site });
+        }
+    }
+}
+
+fn called(function: Function, arguments: Vec<Expr>, site: Site) -> Expr {
+    Expr {
+        kind: ExprKind::Call(function, arguments),
+        ty: Type::Void,
+        site,
     }
 }

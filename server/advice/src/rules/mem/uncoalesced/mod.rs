@@ -11,7 +11,7 @@ use crate::rules::mem::{aos, column_walk, misaligned, strided};
 use crate::subjects::access::{self, Candidate, Costly, Loudness};
 use crate::subjects::{flow, siblings};
 use crate::wording::{number, short};
-use crate::{Context, Finding};
+use crate::{Context, Finding, Removal};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mem/uncoalesced",
@@ -86,6 +86,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         let loops = loops.get_or_init(|| flow::innermost(&ctx.input.flow.nodes));
         loops.get(&access).copied()
     };
+    let mut whole = Whole::default();
     let candidates = ctx
         .facts
         .accesses
@@ -97,6 +98,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             }
             let costly = costly(ctx, access, moved)?;
             let rule = SPECIFIC.iter().find(|rule| (rule.claims)(&costly))?;
+            let whole = whole.of(ctx, rule.id, access);
             Some(Candidate {
                 rule: rule.id,
                 index,
@@ -105,13 +107,41 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     units(ctx, access, access.transactions_per_request?),
                     number(access.ideal_transactions_per_request?)
                 ),
-                cure: (rule.cure)(&short(&access.array)),
+                cure: match whole {
+                    Some(_) => format!("load each structure of `{}` whole", short(&access.array)),
+                    None => (rule.cure)(&short(&access.array)),
+                },
                 cause: (rule.cause)(&costly),
                 loudness: loudness(ctx, rule.id, index),
+                gain: whole,
             })
         })
         .collect();
     access::findings(ctx, candidates, Factor::Uncoalesced)
+}
+
+/// What is known of loading whole structures, by array.
+#[derive(Default)]
+struct Whole<'a> {
+    tried: Vec<(&'a str, Option<f64>)>,
+}
+
+impl<'a> Whole<'a> {
+    /// What that gains, where it is the better cure of what a rule has found: more than this, which arrays of their own
+    /// would gain.
+    fn of(&mut self, ctx: &Context<'_>, rule: &str, access: &'a Access) -> Option<f64> {
+        if rule != aos::RULE.id {
+            return None;
+        }
+        let known = self.tried.iter().find(|(array, _)| *array == access.array);
+        if let Some((_, gain)) = known {
+            return *gain;
+        }
+        let apart = ctx.gain(Removal::Factor(Factor::Uncoalesced));
+        let gain = aos::loaded_whole(ctx, access).filter(|gain| *gain >= apart);
+        self.tried.push((&access.array, gain));
+        gain
+    }
 }
 
 /// Whether a cache catches what an access moves too much.
@@ -147,6 +177,7 @@ fn row_by_data(ctx: &Context<'_>, index: usize, access: &Access) -> Candidate {
         ),
         cause: column_walk::rows::cause(access),
         loudness: Loudness::ByGain,
+        gain: None,
     }
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 },
                 cause: cause(ctx, access, degree),
                 loudness: Loudness::ByGain,
+                gain: None,
             })
         })
         .collect();
