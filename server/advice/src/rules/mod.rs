@@ -20,6 +20,7 @@ pub(crate) mod r#async {
     pub(crate) mod wait_all;
 }
 pub(crate) mod atomic {
+    pub(crate) mod histogram;
     pub(crate) mod hot_address;
     pub(crate) mod in_loop;
 }
@@ -136,6 +137,7 @@ pub(crate) static RULES: &[Rule] = &[
     r#async::narrow_copy::RULE,
     r#async::shallow_pipeline::RULE,
     r#async::wait_all::RULE,
+    atomic::histogram::RULE,
     atomic::hot_address::RULE,
     atomic::in_loop::RULE,
     call::not_inlined::RULE,
