@@ -162,7 +162,9 @@ pub(crate) fn findings(
     let mut groups: Vec<Group> = Vec::new();
     for candidate in candidates {
         let access = &accesses[candidate.index];
-        let gain = candidate.gain.unwrap_or_else(|| gains.of(ctx, candidate.index));
+        let gain = candidate
+            .gain
+            .unwrap_or_else(|| gains.of(ctx, candidate.index));
         let group = groups.iter_mut().find(|group| {
             let (first, _) = &group[0];
             let other = &accesses[first.index];
@@ -299,7 +301,15 @@ fn saved_together(
 fn together(ctx: &Context<'_>, group: &Group, factor: Factor) -> f64 {
     match group.as_slice() {
         [(_, gain)] => *gain,
-        [(Candidate { gain: Some(gain), .. }, _), ..] => *gain,
+        [
+            (
+                Candidate {
+                    gain: Some(gain), ..
+                },
+                _,
+            ),
+            ..,
+        ] => *gain,
         _ => saved_together(ctx, group.iter().map(|(_, gain)| *gain), factor),
     }
 }

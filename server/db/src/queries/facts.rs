@@ -139,7 +139,9 @@ impl<'a> FactsQuestion<'a> {
             let own = covers.iter().find(|cover| cover.parameter == *name);
             if let Some(cover) = own.filter(|_| *assumed) {
                 let blocks = launch.grid[usize::from(cover.axis)];
-                *value = i64::try_from(blocks).unwrap_or(i64::MAX).saturating_mul(cover.divisor);
+                *value = i64::try_from(blocks)
+                    .unwrap_or(i64::MAX)
+                    .saturating_mul(cover.divisor);
             }
         }
         (arguments, covers)

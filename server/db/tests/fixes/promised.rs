@@ -83,8 +83,8 @@ fn what_a_finding_gains_is_what_its_best_action_gains() {
     for fixture in fixtures() {
         let opened = fixture.open(&fixture.text);
         for finding in &opened.analysis().findings {
-            let is_stable = warplens_advice::find(finding.rule)
-                .is_some_and(|rule| rule.state == State::Stable);
+            let is_stable =
+                warplens_advice::find(finding.rule).is_some_and(|rule| rule.state == State::Stable);
             let fixes = opened.fixes_in(finding.range.clone());
             let own = fixes
                 .iter()

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use warplens_db::settings::{RuleLevel, Settings};
 use warplens_db::{Cancel, Engine, FileAnalysis, LaunchValues, Overrides, Severity};
+use warplens_facts::facts::Pattern;
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -233,7 +234,11 @@ fn not_understood(analysis: &FileAnalysis) -> Vec<String> {
             reasons.push(format!("{}: no access was found", facts.name));
         }
         for access in &facts.accesses {
-            if access.transactions_per_request.is_none() && access.passes_per_request.is_none() {
+            // Where data decides the address, that is what there is to know.
+            let by_data = access.pattern == Pattern::DataDependent;
+            let none =
+                access.transactions_per_request.is_none() && access.passes_per_request.is_none();
+            if none && !by_data {
                 reasons.push(format!(
                     "{}: nothing is known about `{}`",
                     facts.name, access.text

@@ -32,9 +32,7 @@ const UPDATES: f64 = 1.0;
 
 fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let counts = unused(ctx).into_iter().filter(Atomic::adds);
-    counts
-        .filter_map(|atomic| finding(ctx, &atomic))
-        .collect()
+    counts.filter_map(|atomic| finding(ctx, &atomic)).collect()
 }
 
 fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding> {
@@ -154,11 +152,7 @@ fn in_shared(ctx: &Context<'_>, atomic: &Atomic<'_>, array: VarId, words: u64) -
     };
     let of_table = |counter| write.element(own, table.clone(), counter);
     let clear = write.expr(
-        ExprKind::Assign(
-            None,
-            Box::new(of_table(first)),
-            Box::new(write.int(0)),
-        ),
+        ExprKind::Assign(None, Box::new(of_table(first)), Box::new(write.int(0))),
         write.element.clone(),
     );
     let ExprKind::Call(function, _) = call.kind else {

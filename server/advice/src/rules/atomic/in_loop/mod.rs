@@ -4,8 +4,8 @@ pub(crate) mod add_once;
 
 use warplens_facts::facts::{BranchKind, Certainty};
 use warplens_ir::{
-    BinaryOp, Expr, ExprKind, Fold, Function, Part, Real, Runs, Site, Stmt, StmtKind, Storage, Type,
-    Var, VarId, fold_block, fold_expression, parts,
+    BinaryOp, Expr, ExprKind, Fold, Function, Part, Real, Runs, Site, Stmt, StmtKind, Storage,
+    Type, Var, VarId, fold_block, fold_expression, parts,
 };
 use warplens_models::Change;
 
@@ -160,9 +160,8 @@ impl Behind {
 
 impl Fold for Behind {
     fn block(&mut self, _: Runs, statements: &mut Vec<Stmt>) {
-        let is_loop = |one: &Stmt| {
-            one.site == self.around && matches!(one.kind, StmtKind::Loop { .. })
-        };
+        let is_loop =
+            |one: &Stmt| one.site == self.around && matches!(one.kind, StmtKind::Loop { .. });
         let Some(at) = statements.iter().position(is_loop) else {
             return fold_block(self, statements);
         };
