@@ -18,7 +18,7 @@ impl Builder<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt) {
-        self.site = statement.site;
+        self.site = self.placed(statement.site);
         match &statement.kind {
             StmtKind::Declare(id, init) => self.declare(*id, init.as_ref()),
             StmtKind::Expr(expression) => {

@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 use warplens_ir::{
-    AddressSpace, BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Type, UnaryOp,
+    AddressSpace, BinaryOp, Builtin, Expr, ExprKind, Function, Opaque, Site, Type, UnaryOp,
 };
 
 use super::place::Place;
@@ -35,11 +35,23 @@ impl Builder<'_> {
         }
         let before = self.site;
         if expression.site.span.end > 0 {
-            self.site = expression.site;
+            self.site = self.placed(expression.site);
         }
         let value = self.found(expression);
         self.site = before;
         value
+    }
+
+    /// A place in the text; one in a function that is kept once for all its calls is where this call is.
+    pub(super) fn placed(&self, site: Site) -> Site {
+        match self.call {
+            Some(call) if site.callee == 0 => call,
+            Some(call) => Site {
+                callee: site.callee,
+                ..call
+            },
+            None => site,
+        }
     }
 
     pub(super) fn nothing(&mut self, ty: &Type) -> Value {
@@ -244,7 +256,9 @@ impl Builder<'_> {
                     );
                 }
                 self.depth += 1;
+                let around = self.call.replace(self.site);
                 let value = self.function(&routine.body, routine.result, ty);
+                self.call = around;
                 self.depth -= 1;
                 value
             }

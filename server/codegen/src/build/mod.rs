@@ -91,6 +91,8 @@ pub(crate) struct Builder<'k> {
     /// The unroll factor of the loop whose remainder loop comes next.
     remainder: u64,
     site: Site,
+    /// The call that is being put in place of a function that is kept once for all its calls.
+    call: Option<Site>,
     /// Arrays and variables of a thread that lie in memory.
     pub(crate) in_memory: FxHashSet<VarId>,
     /// Those that turned out to: the kernel is built once more.
@@ -159,6 +161,7 @@ impl<'k> Builder<'k> {
             frequency: Frequency::ONCE,
             remainder: 0,
             site: kernel.name_site,
+            call: None,
             in_memory,
             demoted: FxHashSet::default(),
             pieces: FxHashMap::default(),
