@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use warplens_facts::facts::{
-    Access, AddressPart, Alias, IndexExpression, LinearAddress, Node, Op, Pattern, Site,
+    Access, AddressPart, Alias, Form, IndexExpression, LinearAddress, Node, Op, Pattern, Site,
     SourceFacts, Space, Stride, StructField,
 };
 
@@ -60,6 +60,8 @@ pub struct ExecutedAccess {
     pub op: Op,
     /// Bytes that each active lane moves.
     pub bytes_per_lane: u32,
+    /// How it names the bytes.
+    pub form: Form,
     /// The element index; `None` where elements do not divide it, or no reuse is to be known.
     pub index: Option<Arc<IndexExpression>>,
     /// How lanes spread.
@@ -149,6 +151,7 @@ impl ExecutedAccess {
             space: access.space,
             op: access.op,
             bytes_per_lane: access.bytes_per_lane,
+            form: access.form,
             index: access.index_expression.clone(),
             pattern: access.pattern,
             stride: access.stride.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use warplens_codegen::{Class, Code, Frequency};
 use warplens_facts::facts::{
-    Alias, Node, Op, Pattern, Site, SourceFacts, Space, TripCount, each_stretch,
+    Alias, Form, Node, Op, Pattern, Site, SourceFacts, Space, TripCount, each_stretch,
 };
 use warplens_machine::{Mix, Pipe};
 
@@ -240,6 +240,7 @@ impl DynamicCounts<'_> {
             space: Space::Local,
             op,
             bytes_per_lane: WORD,
+            form: Form::Lanes,
             index: None,
             pattern: Pattern::Coalesced,
             stride: None,
@@ -333,8 +334,12 @@ impl Asked {
 fn kind(access: &ExecutedAccess) -> Option<Kind> {
     // A copy past the registers is one instruction, which is counted as its load.
     let copied = access.ahead.is_some() && access.op == Op::Store;
-    let followed =
-        matches!(access.op, Op::Load | Op::Store) && access.space != Space::Texture && !copied;
+    // What one thread starts for many bytes is no load or store of the compiled kernel.
+    let bulk = matches!(access.form, Form::Bulk(_));
+    let followed = matches!(access.op, Op::Load | Op::Store)
+        && access.space != Space::Texture
+        && !copied
+        && !bulk;
     followed.then_some((access.site.line, access.space, access.op))
 }
 
