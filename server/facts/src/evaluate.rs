@@ -1360,6 +1360,10 @@ impl Executor<'_> {
             }
             _ => None,
         };
+        let exchanged = match function {
+            Function::WarpExchange(_, name) => self.exchanged(name, &values),
+            _ => None,
+        };
         let mut operands: Vec<&mut Value> = values.iter_mut().collect();
         match function {
             Function::Min | Function::Max if operands.len() == 2 => {
@@ -1482,7 +1486,7 @@ impl Executor<'_> {
                     line,
                     &mut operands,
                 );
-                let id = self.unknown(true, Variation::ANY);
+                let id = exchanged.unwrap_or_else(|| self.unknown(true, Variation::ANY));
                 if whole.ty.is_int() {
                     Value::int(id)
                 } else {
@@ -1496,6 +1500,49 @@ impl Executor<'_> {
             }
             _ => Value::data(Variation::NONE),
         }
+    }
+
+    /// What lanes get of an integer that one of them has, or all have: `__shfl_sync(mask, threadIdx.x / 32, 0)`. `None` where
+    /// arithmetic does not say it.
+    fn exchanged(&mut self, name: &str, values: &[Value]) -> Option<Id> {
+        let plain = name.rsplit("::").next().unwrap_or(name);
+        let all_lanes = |word: &str| ["max", "min", "and", "or"].iter().any(|op| word.contains(op));
+        let (value, from) = match plain {
+            _ if plain.starts_with("__shfl") && plain.ends_with("_sync") => {
+                (values.get(1)?, values.get(2).filter(|_| plain == "__shfl_sync"))
+            }
+            _ if plain.starts_with("__shfl") => {
+                (values.first()?, values.get(1).filter(|_| plain == "__shfl"))
+            }
+            "__builtin_amdgcn_readfirstlane" => (values.first()?, None),
+            "__builtin_amdgcn_readlane" | "sub_group_broadcast" | "sub_group_shuffle" => {
+                (values.first()?, values.get(1))
+            }
+            _ if plain.starts_with("__reduce_") && all_lanes(plain) => (values.get(1)?, None),
+            _ => return None,
+        };
+        let value = self.as_int(value);
+        if !self.arena.varies_in_warp(value) {
+            return Some(value);
+        }
+        // The lane's own place in the block in place of the thread's, where a warp is a part of a row.
+        let from = from.map(|from| self.as_int(from))?;
+        let lane = self.arena.as_const(from)?;
+        let warp = i64::from(self.request.profile.warp_size.max(1));
+        let [width, height, depth] = self.request.launch.block;
+        let in_rows = height * depth == 1 || width % warp.unsigned_abs() == 0;
+        // Of a part of a warp the lane is counted within it.
+        let whole = values.len() <= if plain.ends_with("_sync") { 3 } else { 2 };
+        if !in_rows || !whole || !(0..warp).contains(&lane) || self.arena.opaque(value).is_some() {
+            return None;
+        }
+        let thread = self.thread[0];
+        let symbol = self.arena.as_symbol(thread)?;
+        let size = self.arena.constant(warp);
+        let own = self.arena.binary(BinaryOp::Div, thread, size);
+        let own = self.arena.mul(own, size);
+        let at = self.arena.add(own, from);
+        Some(self.arena.substitute(value, symbol, at))
     }
 
     /// Copies past the registers are grouped, or waited for but for the last groups.

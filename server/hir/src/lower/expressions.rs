@@ -272,6 +272,16 @@ impl Lowering<'_> {
                         {
                             return ty.size();
                         }
+                        // `sizeof(T<2>)` reads as a function's name.
+                        if matches!(
+                            inner.kind(),
+                            Kind::TemplateFunction | Kind::QualifiedIdentifier
+                        ) {
+                            let size = lowering.base_type(inner, source).size();
+                            if size > 0 {
+                                return size;
+                            }
+                        }
                         lowering.expr(value, source).ty.size()
                     })
                 } else {

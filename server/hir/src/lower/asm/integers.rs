@@ -1,6 +1,6 @@
 //! Instructions on integers that addresses are made of: computed as the operators of the source are.
 
-use warplens_ir::{BinaryOp, Expr, ExprKind, Function, Type, UnaryOp};
+use warplens_ir::{BinaryOp, Expr, ExprKind, Function, Site, Type, UnaryOp};
 
 use super::super::construct::operation;
 use super::text::{Instruction, Operand};
@@ -103,6 +103,11 @@ impl<'t> Assembly<'_, '_, 't> {
                 let values = values.into_iter().map(|value| self.cast(value, own));
                 let values = values.collect();
                 return Some(self.call(function, values, own.clone()));
+            }
+            ("lop3", 4) => {
+                let table = super::super::constants::constant(&values.pop()?)?;
+                let values = values.into_iter().map(|value| self.cast(value, own));
+                return logic(u8::try_from(table).ok()?, &values.collect::<Vec<_>>(), site);
             }
             ("bfe", 3) => {
                 // (a >> from) & ((1 << length) - 1), of numbers without sign.
@@ -236,4 +241,30 @@ impl<'t> Assembly<'_, '_, 't> {
         self.register(name, Type::BOOL);
         self.write(operand, value);
     }
+}
+
+/// `lop3` (PTX ISA, "Logic and Shift Instructions"): three operands by a table of truth, where two operators say it.
+fn logic(table: u8, values: &[Expr], site: Site) -> Option<Expr> {
+    // What the table is of each operand alone.
+    const ALONE: [u8; 3] = [0xf0, 0xcc, 0xaa];
+    const OPERATORS: [BinaryOp; 3] = [BinaryOp::And, BinaryOp::Or, BinaryOp::Xor];
+    let of = |op: BinaryOp, a: u8, b: u8| match op {
+        BinaryOp::And => a & b,
+        BinaryOp::Or => a | b,
+        _ => a ^ b,
+    };
+    for first in 0..3 {
+        let others = [(first + 1) % 3, (first + 2) % 3];
+        for outer in OPERATORS {
+            for inner in OPERATORS {
+                let [a, b] = others;
+                if of(outer, ALONE[first], of(inner, ALONE[a], ALONE[b])) == table {
+                    let value = |at: usize| values.get(at).cloned();
+                    let inner = operation(inner, value(a)?, value(b)?, site);
+                    return Some(operation(outer, value(first)?, inner, site));
+                }
+            }
+        }
+    }
+    None
 }

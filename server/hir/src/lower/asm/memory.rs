@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warplens_ir::{AddressSpace, Effect, Expr, ExprKind, Function, Type, Update};
+use warplens_ir::{AddressSpace, Effect, Expr, ExprKind, Function, Type, UnaryOp, Update};
 
 use super::super::constants::constant;
 use super::super::split::{address_of, deref};
@@ -46,16 +46,18 @@ impl<'t> Assembly<'_, '_, 't> {
         };
         let site = self.site;
         let value = self.read(base);
+        let offset = self.read(offset);
+        let offset = constant(&offset)?;
         let pointer = Expr {
             kind: ExprKind::Cast(true, Box::new(value)),
             ty: Type::Pointer(Arc::new(to.clone()), space),
             site,
         };
-        if *offset == 0 {
+        if offset == 0 {
             return Some(pointer);
         }
         let place = Expr {
-            kind: ExprKind::Field(Box::new(deref(pointer, site)), *offset as u64),
+            kind: ExprKind::Field(Box::new(deref(pointer, site)), offset as u64),
             ty: to.clone(),
             site,
         };
@@ -251,7 +253,18 @@ impl<'t> Assembly<'_, '_, 't> {
         if let Some(read) = rest.first()
             && !(instruction.has("L2::cache_hint") && rest.len() == 1)
         {
+            let is_predicate = self.register_type(read, &Type::UINT) == Type::BOOL;
             let read = self.read(read);
+            // A predicate says that the source is ignored.
+            let read = if is_predicate {
+                Expr {
+                    ty: Type::BOOL,
+                    kind: ExprKind::Unary(UnaryOp::Not, Box::new(read)),
+                    site,
+                }
+            } else {
+                read
+            };
             if constant(&read).is_none_or(|read| read == 0) {
                 arguments.push(read);
             }

@@ -23,7 +23,7 @@ pub(super) enum Operand<'t> {
     /// `[base + offset]`, `[map, {x, y}]`.
     Memory {
         base: Box<Operand<'t>>,
-        offset: i64,
+        offset: Box<Operand<'t>>,
         coordinates: Vec<Operand<'t>>,
     },
     /// `value|predicate`.
@@ -291,18 +291,21 @@ fn memory(inner: &str, depth: u32) -> Operand<'_> {
     let first = inner.split(',').next().unwrap_or("").trim();
     // `+` and a sign may both stand there.
     let (base, offset) = match first.rfind('+') {
-        Some(at) => match integer(first[at + 1..].trim()) {
-            Some(offset) => (operand(&first[..at], depth + 1), offset),
-            None => (Operand::Blank, 0),
+        // A number, or an operand that is one: `[%4 + %5]`.
+        Some(at) => match operand(&first[at + 1..], depth + 1) {
+            offset @ (Operand::Number(_) | Operand::Placeholder(_) | Operand::Symbol(_)) => {
+                (operand(&first[..at], depth + 1), offset)
+            }
+            _ => (Operand::Blank, Operand::Number(0)),
         },
-        None => (parts.next().unwrap_or(Operand::Blank), 0),
+        None => (parts.next().unwrap_or(Operand::Blank), Operand::Number(0)),
     };
     if first.contains('+') {
         parts.next();
     }
     Operand::Memory {
         base: Box::new(base),
-        offset,
+        offset: Box::new(offset),
         coordinates: parts.collect(),
     }
 }
@@ -349,7 +352,7 @@ mod tests {
         assert_eq!(copy.operands.len(), 3);
         let to = Operand::Memory {
             base: Box::new(Operand::Placeholder(0)),
-            offset: 16,
+            offset: Box::new(Operand::Number(16)),
             coordinates: Vec::new(),
         };
         assert_eq!(copy.operands[0], to);
