@@ -14,17 +14,28 @@ pub fn in_launch_json(text: &str, program: Program) -> Vec<RunLine> {
     let document: Value = serde_json::from_str(&plain).unwrap_or_default();
     let configurations = document.get("configurations").and_then(Value::as_array);
     let configurations = configurations.into_iter().flatten();
-    configurations
-        .filter_map(|one| of_configuration(one, text, program))
-        .collect()
+    let of = |program: Program| -> Vec<RunLine> {
+        let all = configurations.clone();
+        all.filter_map(|one| of_configuration(one, text, program))
+            .collect()
+    };
+    let named = of(Program {
+        only: false,
+        ..program
+    });
+    // Where there is no other program, a configuration under any name is for this one.
+    if named.is_empty() && program.only {
+        of(program)
+    } else {
+        named
+    }
 }
 
 fn of_configuration(one: &Value, text: &str, program: Program) -> Option<RunLine> {
     let path = one.get("program")?.as_str()?;
     let name = path.rsplit(['/', '\\']).next()?;
-    // A name with a variable in it is that of the program at hand.
-    let variable = name.contains("${") && program.only;
-    if !variable && !program.is(name) {
+    let script = name.rsplit_once('.').is_some_and(|(_, extension)| extension != "exe");
+    if !program.is(name) && (!program.only || script) {
         return None;
     }
     let arguments = match one.get("args") {
@@ -50,7 +61,7 @@ fn of_configuration(one: &Value, text: &str, program: Program) -> Option<RunLine
         mapped.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
     let line = text.lines().position(|line| line.contains(path));
     Some(RunLine {
-        program: format!("./{}", if variable { program.stem } else { name }),
+        program: format!("./{}", if name.contains('$') { program.stem } else { name }),
         arguments,
         environment: named.chain(mapped).collect(),
         line: line.unwrap_or(0) + 1,
@@ -111,6 +122,7 @@ mod tests {
     const SAXPY: Program = Program {
         stem: "saxpy",
         folder: "code",
+        built: &[],
         only: false,
     };
 
@@ -148,6 +160,18 @@ mod tests {
             ),
             []
         );
+    }
+
+    #[test]
+    fn in_a_workspace_of_one_program_any_name_is_its() {
+        let only = Program {
+            stem: "main",
+            only: true,
+            ..SAXPY
+        };
+        let found = in_launch_json(TEXT, only).into_iter();
+        let found: Vec<_> = found.map(|found| found.program).collect();
+        assert_eq!(found, ["./tests", "./saxpy"]);
     }
 
     #[test]

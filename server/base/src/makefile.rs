@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::run_lines::UNKNOWN;
 use crate::split_command;
 
 /// Lines of one file that are read.
@@ -15,8 +16,6 @@ const MOST_LINES: usize = 20_000;
 const LONGEST: usize = 16_384;
 /// Variables within variables.
 const DEEPEST: usize = 8;
-/// In a value in the place of what is not known.
-const UNKNOWN: char = '\0';
 
 /// The rules of a Makefile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,9 +41,9 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// The command, where all of it is known.
-    pub(crate) fn known(&self) -> Option<&str> {
-        (!self.command.contains(UNKNOWN)).then_some(&self.command)
+    /// The command; what is not known of it is [`UNKNOWN`].
+    pub(crate) fn text(&self) -> &str {
+        &self.command
     }
 }
 

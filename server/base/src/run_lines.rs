@@ -1,20 +1,28 @@
-//! How a program is started, as the files beside it say: targets of a Makefile, tests of a `CMakeLists.txt`, lines of a README or a script.
+//! How a program is started, as the files around it say: targets of a Makefile, tests of a `CMakeLists.txt`, lines of a README or a
+//! script.
 //!
-//! In: such a file's text, which program is meant. Out: its arguments and the line. What holds: the text is read, nothing is executed; a
-//! line that only a shell can work out (substitutions, loops) says nothing.
+//! In: such a file's text, which program is meant. Out: its arguments and the line. What holds: the text is read, nothing is executed; an
+//! argument that only a shell can work out is [`UNKNOWN`].
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::makefile::Makefile;
 use crate::split_command;
 
 /// Lines of one file that are read.
 const MOST_LINES: usize = 20_000;
+/// Values of a `foreach` that are gone through.
+const MOST_VALUES: usize = 8;
+/// In an argument that is not known.
+pub const UNKNOWN: char = '\0';
 
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunLine {
     /// `argv[0]`, as the line has it.
     pub program: String,
-    /// `argv[1]` and so on.
+    /// `argv[1]` and so on; [`UNKNOWN`] in one that is not known.
     pub arguments: Vec<String>,
     /// Variables that are set for it.
     pub environment: Vec<(String, String)>,
@@ -27,8 +35,10 @@ pub struct RunLine {
 pub struct Program<'a> {
     /// The name of its main source file without the extension.
     pub stem: &'a str,
-    /// The name of its folder.
+    /// The name of the folder of the file that is read.
     pub folder: &'a str,
+    /// The names under which the files around build it.
+    pub built: &'a [String],
     /// The folder has no other program: what its Makefile starts is this one, whatever its name.
     pub only: bool,
 }
@@ -40,8 +50,49 @@ impl Program<'_> {
         let name = word.rsplit('/').next().unwrap_or(word);
         let name = name.strip_suffix(".exe").unwrap_or(name);
         let usual = self.only && [self.folder, "main", "a.out"].contains(&name);
-        !name.is_empty() && (name == self.stem || usual)
+        let built = self.built.iter().any(|built| built == name);
+        !name.is_empty() && (name == self.stem || built || usual)
     }
+}
+
+/// The names under which a Makefile, a `CMakeLists.txt`, a README or a script builds the program of a source file: `-o saxpy`,
+/// `add_executable(saxpy main.cu)`.
+pub fn built_names(text: &str, source: &str) -> Vec<String> {
+    let is_source = |word: &str| word.rsplit('/').next() == Some(source);
+    let mut names: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let plain = !name.is_empty() && !name.contains(['$', '<', '@', '%', '*']);
+        if plain && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    for line in text.lines().take(MOST_LINES) {
+        if !line.contains(source) || !line.contains("-o") {
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.iter().any(|word| is_source(word)) {
+            for pair in words.windows(2).filter(|pair| pair[0] == "-o") {
+                add(pair[1]);
+            }
+        }
+    }
+    let variables = cmake_variables(text);
+    for (at, _) in text.match_indices("add_executable") {
+        let rest = &text[at..];
+        let list = rest
+            .split_once('(')
+            .and_then(|(_, rest)| rest.split_once(')'));
+        let Some((list, _)) = list else { continue };
+        let list = with_values(list, &variables);
+        let mut words = list.split_whitespace();
+        let target = words.next();
+        if let Some(target) = target.filter(|_| words.any(is_source)) {
+            add(target);
+        }
+    }
+    names
 }
 
 /// The commands of the target `run`, else those of `test`, that start the program.
@@ -50,7 +101,7 @@ pub fn in_makefile(text: &str, program: Program) -> Vec<RunLine> {
     let of_target = |target: &str| -> Vec<RunLine> {
         let is_program = |word: &str| program.only || program.is(word);
         let commands = makefile.commands_of(target);
-        let found = commands.filter_map(|recipe| started(recipe.known()?, recipe.line, is_program));
+        let found = commands.filter_map(|recipe| started(recipe.text(), recipe.line, is_program));
         found.collect()
     };
     let run = of_target("run");
@@ -61,11 +112,81 @@ pub fn in_makefile(text: &str, program: Program) -> Vec<RunLine> {
     }
 }
 
-/// Each `add_test` that starts the program.
+/// What `set` and `project` say.
+fn cmake_variables(text: &str) -> BTreeMap<String, String> {
+    let mut variables = BTreeMap::new();
+    for line in text.lines().take(MOST_LINES) {
+        let line = line.trim();
+        let Some((command, rest)) = line.split_once('(') else {
+            continue;
+        };
+        let list = rest.split(')').next().unwrap_or(rest);
+        let mut words = list.split_whitespace();
+        match command.trim().to_ascii_lowercase().as_str() {
+            "project" => {
+                if let Some(name) = words.next() {
+                    variables.insert("PROJECT_NAME".to_owned(), name.to_owned());
+                    variables.insert("CMAKE_PROJECT_NAME".to_owned(), name.to_owned());
+                }
+            }
+            "set" => {
+                if let Some(name) = words.next() {
+                    let end = words.clone().position(|word| word == "CACHE");
+                    let value: Vec<&str> = words.take(end.unwrap_or(usize::MAX)).collect();
+                    let value = with_values(&value.join(" "), &variables).into_owned();
+                    variables.insert(name.to_owned(), value.trim_matches('"').to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    variables
+}
+
+/// A text with the values of `${NAME}`, and targets in the place of `$<TARGET_FILE:name>`.
+fn with_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'t, str> {
+    if !text.contains('$') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let target = rest
+            .strip_prefix("$<TARGET_FILE:")
+            .and_then(|inner| inner.split_once('>'));
+        let variable = rest
+            .strip_prefix("${")
+            .and_then(|inner| inner.split_once('}'));
+        match (target, variable) {
+            (Some((name, behind)), _) => {
+                out.push_str(&with_values(name, variables));
+                rest = behind;
+            }
+            (None, Some((name, behind))) => {
+                match variables.get(name) {
+                    Some(value) => out.push_str(value),
+                    None => out.push(UNKNOWN),
+                }
+                rest = behind;
+            }
+            (None, None) => {
+                out.push(UNKNOWN);
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Each `add_test` that starts the program, in a `foreach` once for each of its values.
 pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
+    let mut variables = cmake_variables(text);
     let mut found = Vec::new();
     for (at, _) in text.match_indices("add_test") {
-        let rest = &text[at..];
+        let (before, rest) = (&text[..at], &text[at..]);
         let Some(list) = rest
             .split_once('(')
             .and_then(|(_, rest)| rest.split_once(')'))
@@ -81,67 +202,177 @@ pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
                 .split_once(char::is_whitespace)
                 .map_or("", |(_, rest)| rest),
         };
-        if command.contains("${") || command.contains("$<") {
-            continue;
-        }
-        let words = split_command(command);
-        if let Some((first, arguments)) = words.split_first()
-            && program.is(first)
-        {
-            found.push(RunLine {
-                program: first.clone(),
-                arguments: arguments.to_vec(),
-                environment: Vec::new(),
-                line: text[..at].matches('\n').count() + 1,
-            });
+        let around = before
+            .rfind("foreach(")
+            .filter(|open| !before[*open..].contains("endforeach"));
+        let each = around.and_then(|open| before[open..].split_once('(')?.1.split_once(')'));
+        let mut values = each.map_or("", |(list, _)| list).split_whitespace();
+        let name = values.next();
+        let values: Vec<&str> = values
+            .filter(|word| !matches!(*word, "IN" | "ITEMS" | "LISTS" | "RANGE"))
+            .take(MOST_VALUES)
+            .collect();
+        let values: &[&str] = if name.is_some() && !values.is_empty() {
+            &values
+        } else {
+            &[""]
+        };
+        for value in values {
+            if let Some(name) = name {
+                variables.insert(name.to_owned(), (*value).to_owned());
+            }
+            let words = split_command(&with_values(command, &variables));
+            if let Some((first, arguments)) = words.split_first()
+                && program.is(first)
+            {
+                found.push(RunLine {
+                    program: first.clone(),
+                    arguments: arguments.iter().map(|word| one_word(word)).collect(),
+                    environment: Vec::new(),
+                    line: before.matches('\n').count() + 1,
+                });
+            }
         }
     }
     found
 }
 
-/// The lines that start the program: `./main 10000 200`, with or without a prompt before it.
+/// The lines that start the program: `./main 10000 200`, with or without a prompt before it, behind others, or quoted in a sentence.
 pub fn in_script(text: &str, program: Program) -> Vec<RunLine> {
-    let lines = text.lines().take(MOST_LINES).enumerate();
-    let commands = lines.map(|(at, line)| (at, line.trim().trim_start_matches(['$', '>', ' '])));
-    let found = commands.filter_map(|(at, command)| {
-        // `[options]`, `<file>`: how it can be started, not how it is.
-        let starts = command.starts_with("./") && !command.contains(['[', '<']);
-        starts.then(|| started(command, at, |word| program.is(word)))?
-    });
-    found.collect()
+    let mut variables: BTreeMap<String, String> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (at, line) in text.lines().take(MOST_LINES).enumerate() {
+        let command = line.trim().trim_start_matches(['$', '>', ' ']);
+        if let Some((name, value)) = command.split_once('=')
+            && is_name(name)
+            && !value.trim().contains(' ')
+        {
+            let value = with_shell_values(value.trim(), &variables).into_owned();
+            let value = value.trim_matches(['"', '\'']).to_owned();
+            variables.insert(name.to_owned(), value);
+            continue;
+        }
+        // Of a sentence what is quoted as code.
+        let quoted = command.split('`').skip(1).step_by(2);
+        let whole = is_command(command).then_some(command);
+        for command in whole.into_iter().chain(quoted) {
+            // `[options]`, `<file>`: how it can be started, not how it is.
+            if is_command(command) && !command.contains(['[', '<']) {
+                let command = with_shell_values(command, &variables);
+                found.extend(started(&command, at, |word| program.is(word)));
+            }
+        }
+    }
+    found
 }
 
-/// A command that starts the program, on a line counted from 0; `None` for another command, and for what a shell would have to work out.
-fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Option<RunLine> {
-    if command.contains(['`', '$', '*']) {
-        return None;
+/// True for a line that begins as commands do that start a program.
+fn is_command(line: &str) -> bool {
+    let launchers = [
+        "mpirun", "mpiexec", "srun", "time", "ncu", "nsys", "nvprof", "rocprof", "sudo", "nvcc",
+        "hipcc", "make", "cd",
+    ];
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let sets = first.split_once('=').is_some_and(|(name, _)| is_name(name));
+    first.starts_with("./") || sets || launchers.contains(&first)
+}
+
+/// A command with the values of the script's own variables: `$N`, `${N}`, `${N:-64}`.
+fn with_shell_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'t, str> {
+    if !text.contains('$') {
+        return Cow::Borrowed(text);
     }
-    let words = split_command(command);
-    let at = words
-        .iter()
-        .position(|word| word.starts_with("./") && is_program(word))?;
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, otherwise, behind) = if let Some(inner) = rest.strip_prefix('{')
+            && let Some((inside, behind)) = inner.split_once('}')
+        {
+            let (name, otherwise) = match inside.split_once(":-").or(inside.split_once('-')) {
+                Some((name, otherwise)) => (name, Some(otherwise)),
+                None => (inside, None),
+            };
+            (name, otherwise, behind)
+        } else {
+            let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
+            (&rest[..end], None, &rest[end..])
+        };
+        match variables.get(name).map(String::as_str).or(otherwise) {
+            Some(value) => out.push_str(value),
+            // Left for [`started`], which does not know it either.
+            None => out.push(UNKNOWN),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// A word as an argument: one that a shell has to work out is not known.
+fn one_word(word: &str) -> String {
+    if word.contains([UNKNOWN, '$', '*']) {
+        UNKNOWN.to_string()
+    } else {
+        word.trim_end_matches(';').to_owned()
+    }
+}
+
+/// A command with what other commands print in it marked: `$(nproc)`, `` `nproc` ``.
+fn without_commands(command: &str) -> String {
+    let mut out = String::new();
+    let mut rest = command;
+    while let Some(at) = rest.find(['`', '(']) {
+        let quoted = rest[at..].starts_with('`');
+        let before = &rest[..at];
+        let opened =
+            before.ends_with(['$', UNKNOWN]) || before.is_empty() && out.ends_with(UNKNOWN);
+        if !quoted && !opened {
+            out.push_str(&rest[..=at]);
+            rest = &rest[at + 1..];
+            continue;
+        }
+        out.push_str(rest[..at].trim_end_matches('$'));
+        out.push(UNKNOWN);
+        let end = if quoted { '`' } else { ')' };
+        rest = rest[at + 1..]
+            .split_once(end)
+            .map_or("", |(_, behind)| behind);
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A command that starts the program, on a line counted from 0; `None` for another command.
+fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Option<RunLine> {
+    let words = split_command(&without_commands(command));
+    let at = words.iter().position(|word| {
+        word.starts_with("./") && !word.contains([UNKNOWN, '$', '*']) && is_program(word)
+    })?;
     let ends = |word: &String| {
         matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | "<") || word.contains('>')
     };
     let rest = &words[at + 1..];
     let end = rest.iter().position(ends).unwrap_or(rest.len());
     let arguments = rest[..end].iter();
+    let before = words[..at].iter().rposition(ends).map_or(0, |end| end + 1);
     Some(RunLine {
         program: words[at].clone(),
-        arguments: arguments
-            .map(|word| word.trim_end_matches(';').to_owned())
-            .collect(),
-        environment: set_before(&words[..at]),
+        arguments: arguments.map(|word| one_word(word)).collect(),
+        environment: set_before(&words[before..at]),
         line: line + 1,
     })
 }
 
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// The variables that the words before a program set: `NAME=value ./main`, and what a launcher of MPI tells its processes.
 fn set_before(words: &[String]) -> Vec<(String, String)> {
-    let is_name = |name: &str| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
     let set = words.iter().filter_map(|word| {
         let (name, value) = word.split_once('=')?;
         is_name(name).then(|| (name.to_owned(), value.to_owned()))
@@ -171,6 +402,7 @@ mod tests {
     const ONLY: Program = Program {
         stem: "main",
         folder: "stencil",
+        built: &[],
         only: true,
     };
 
@@ -194,6 +426,7 @@ mod tests {
         let other = Program {
             stem: "other",
             folder: "programs",
+            built: &[],
             only: false,
         };
         assert_eq!(in_makefile(text, other), []);
@@ -230,12 +463,59 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_shell_can_work_out_says_nothing() {
-        assert_eq!(in_makefile("run:\n\t./main $$HOME\n", ONLY), []);
-        assert_eq!(in_makefile("run:\n\t./main $(shell nproc)\n", ONLY), []);
-        assert_eq!(in_makefile("run:\n\t./main `nproc`\n", ONLY), []);
-        assert_eq!(in_makefile("A = $(A)\nrun:\n\t./main $(A)\n", ONLY), []);
+    fn an_argument_that_only_a_shell_can_work_out_is_unknown() {
+        let unknown = words(&["\0", "8"]);
+        for argument in ["$$HOME", "$(shell nproc)", "`nproc --all`", "$$(wc -l < data)"] {
+            let text = format!("run:\n\t./main {argument} 8\n");
+            let found = arguments(in_makefile(&text, ONLY));
+            assert_eq!(found, Some((unknown.clone(), 2)), "{argument}");
+        }
+        let found = arguments(in_makefile("A = $(A)\nrun:\n\t./main $(A) 8\n", ONLY));
+        assert_eq!(found, Some((unknown, 3)));
         assert_eq!(in_makefile("all:\n\t./main 1\n", ONLY), []);
+        assert_eq!(in_makefile("run:\n\t$$(./find main) 1\n", ONLY), []);
+    }
+
+    #[test]
+    fn a_program_has_the_name_that_it_is_built_under() {
+        let cmake = "project(saxpy CUDA)\nset(SIZE 3000000)\n\
+                     add_executable(${PROJECT_NAME} src/main.cu)\n\
+                     foreach(reps 10 20)\nadd_test(NAME t${reps} COMMAND saxpy ${SIZE} ${reps})\nendforeach()\n\
+                     add_test(NAME file COMMAND $<TARGET_FILE:saxpy> ${OTHER} 5)\n";
+        let built = built_names(cmake, "main.cu");
+        assert_eq!(built, ["saxpy"]);
+        let program = Program {
+            built: &built,
+            only: false,
+            ..ONLY
+        };
+        let found = in_cmake(cmake, program).into_iter();
+        let found: Vec<_> = found.map(|found| found.arguments).collect();
+        let each = [["3000000", "10"], ["3000000", "20"], ["\0", "5"]];
+        assert_eq!(found, each.map(|list| words(&list)));
+        let readme = "    nvcc -O3 src/main.cu -o bin/daxpy && ./bin/daxpy 64\n";
+        let built = built_names(readme, "main.cu");
+        let program = Program {
+            built: &built,
+            only: false,
+            ..ONLY
+        };
+        assert_eq!(
+            arguments(in_script(readme, program)),
+            Some((words(&["64"]), 1))
+        );
+        assert_eq!(built_names(readme, "other.cu"), [""; 0]);
+    }
+
+    #[test]
+    fn a_script_has_variables() {
+        let script = "#!/bin/sh\nN=2000000\nM=\"$N\"\nBLOCK=64 ./main $N ${M} ${K:-7} $J\n";
+        let found = in_script(script, ONLY).into_iter().next().unwrap();
+        assert_eq!(found.arguments, words(&["2000000", "2000000", "7", "\0"]));
+        assert_eq!(found.environment, [("BLOCK".to_owned(), "64".to_owned())]);
+        let readme = "Run it as `./main 1000 10`, or better not.\n";
+        let found = arguments(in_script(readme, ONLY));
+        assert_eq!(found, Some((words(&["1000", "10"]), 1)));
     }
 
     #[test]
@@ -245,7 +525,9 @@ mod tests {
             arguments(in_cmake(cmake, ONLY)),
             Some((words(&["64", "2"]), 2))
         );
-        assert_eq!(in_cmake("add_test(NAME a COMMAND main ${N})", ONLY), []);
+        let unknown = in_cmake("add_test(NAME a COMMAND main ${N})", ONLY);
+        assert_eq!(arguments(unknown), Some((words(&["\0"]), 1)));
+        assert_eq!(in_cmake("add_test(NAME a COMMAND ${EXE} 3)", ONLY), []);
         let readme = "Build it, then\n\n    $ ./main 1000 10\n";
         assert_eq!(
             arguments(in_script(readme, ONLY)),

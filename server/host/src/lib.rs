@@ -55,7 +55,7 @@ pub use events::{
 pub use index::WORDS as LAUNCH_WORDS;
 pub use loops::{HostLoop, LoopCall, LoopCallKind};
 pub use memory::{HostMemory, HostMemoryKind};
-pub use running::{Run, RunEvents, run};
+pub use running::{Run, RunEvents, UNKNOWN_ARGUMENT, run};
 pub use state::Device;
 
 use std::ops::Range;

@@ -47,12 +47,15 @@ const MOST_PASSES: usize = 4;
 /// Launches that are told apart.
 const MOST_LAUNCHES: usize = 4_096;
 
+/// In an argument that nothing says: no argument has it.
+pub const UNKNOWN_ARGUMENT: char = '\0';
+
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Run {
     /// `argv[0]`.
     pub name: String,
-    /// `argv[1]` and so on; `None` where nothing says them.
+    /// `argv[1]` and so on, [`UNKNOWN_ARGUMENT`] in one that is not known; `None` where nothing says them.
     pub arguments: Option<Vec<String>>,
     /// What `getenv` finds.
     pub environment: Vec<(String, String)>,
@@ -202,7 +205,10 @@ impl Host<'_> {
             Some(arguments) => {
                 let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
                 let arguments = arguments.iter();
-                texts.extend(arguments.map(|argument| Value::Text(argument.as_str().into())));
+                texts.extend(arguments.map(|argument| match argument.contains(UNKNOWN_ARGUMENT) {
+                    true => Value::Unknown,
+                    false => Value::Text(argument.as_str().into()),
+                }));
                 let count = Value::int(texts.len() as i64);
                 texts.push(Value::Int(0, 64, true));
                 let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));

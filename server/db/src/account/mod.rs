@@ -77,7 +77,7 @@ impl Engine {
         how: &ReadAs,
     ) -> Option<(Arc<str>, Arc<ProgramRun>)> {
         self.project().look().ask(|db| {
-            let start = Arc::new(start_alone(db, main, &settings.run)?);
+            let start = Arc::new(start_alone(db, main, how, &settings.run)?);
             let run = program_run(db, file(db, main), how.clone(), Arc::clone(&start))?;
             Some((start.said(), run))
         })

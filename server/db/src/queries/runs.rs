@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warplens_base::{
-    Program, RunLine, in_cmake, in_launch_json, in_makefile, in_script, split_command,
+    Program, RunLine, UNKNOWN, built_names, in_cmake, in_launch_json, in_makefile, in_script,
+    split_command,
 };
 use warplens_hir::{Item, ItemKind};
-use warplens_host::{Device, HostEvent, LaunchSite, Run, run};
+use warplens_host::{Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, run};
 use warplens_machine::Profile;
 use warplens_syntax::Expanded;
 
@@ -41,6 +42,9 @@ const LARGEST: usize = 1 << 20;
 /// Files that one program is linked with.
 const MOST_LINKED: usize = 16;
 
+// What a line leaves open is so in the run.
+const _: () = assert!(UNKNOWN == UNKNOWN_ARGUMENT);
+
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Start {
@@ -52,6 +56,8 @@ pub(crate) struct Start {
     said: Arc<str>,
     /// The file beside the program that says so.
     pub(crate) file: Option<PathBuf>,
+    /// Nothing says it: the program takes arguments and may do without.
+    is_supposed: bool,
 }
 
 impl Start {
@@ -63,47 +69,55 @@ impl Start {
     fn new(program: &str, arguments: Vec<String>, place: &str) -> Start {
         let words = [program].into_iter();
         let line: Vec<&str> = words.chain(arguments.iter().map(String::as_str)).collect();
-        let said = format!("{}, {place}", line.join(" "));
+        let said = format!("{}, {place}", line.join(" ")).replace(UNKNOWN, "…");
         Start {
             program: program.to_owned(),
             arguments: Some(arguments),
             environment: Vec::new(),
             said: said.into(),
             file: None,
+            is_supposed: false,
+        }
+    }
+
+    /// Without arguments: as `main` has it that takes none, else as what it does where there are none.
+    fn without_arguments(stem: &str, takes_some: bool) -> Start {
+        let program = format!("./{stem}");
+        let said = if takes_some {
+            format!("{program}, without arguments")
+        } else {
+            program.clone()
+        };
+        Start {
+            said: said.into(),
+            is_supposed: takes_some,
+            ..Start::new(&program, Vec::new(), "")
         }
     }
 }
 
-/// How it is started, and where nothing says that, without arguments that are known.
-pub(crate) fn start_or_unknown(
+/// How it is started; where nothing says that, without arguments, and where it launches nothing then, with arguments that are not
+/// known.
+pub(crate) fn start_alone(
     db: &dyn Db,
     main: &Path,
-    only: bool,
+    how: &ReadAs,
     settings: &[RunSettings],
 ) -> Option<Start> {
-    if let Some(start) = starts_of(db, main, only, settings).into_iter().next() {
+    let only = programs_near(db, main).len() == 1;
+    let start = starts_of(db, main, only, settings).into_iter().next()?;
+    if !start.is_supposed {
         return Some(start);
     }
-    let stem = main.file_stem()?.to_str()?;
-    let source = text(db, file(db, main))?;
-    let said = if takes_arguments(&source.text) {
-        format!("./{stem}, its arguments are not known")
-    } else {
-        format!("./{stem}")
-    };
+    let run = program_run(db, file(db, main), how.clone(), Arc::new(start.clone()));
+    if run.is_some_and(|run| !run.sites.is_empty()) {
+        return Some(start);
+    }
     Some(Start {
-        program: format!("./{stem}"),
+        said: format!("{}, its arguments are not known", start.program).into(),
         arguments: None,
-        environment: Vec::new(),
-        said: said.into(),
-        file: None,
+        ..start
     })
-}
-
-/// The same for a program by itself.
-pub(crate) fn start_alone(db: &dyn Db, main: &Path, settings: &[RunSettings]) -> Option<Start> {
-    let only = programs_near(db, main).len() == 1;
-    start_or_unknown(db, main, only, settings)
 }
 
 /// Whether `main` has parameters.
@@ -126,14 +140,18 @@ type Reader = fn(&str, Program) -> Vec<RunLine>;
 const LAUNCH_JSON: &str = ".vscode/launch.json";
 /// Folders above a program in which an editor may have been opened.
 const MOST_FOLDERS: usize = 8;
+/// Folders, its own among them, in which files may say how a program is built and started.
+const MOST_ABOVE: usize = 3;
 
-/// The files that may say how the program beside them is started, in the order in which they are asked.
-const READERS: [(&str, Reader); 8] = [
+/// The files that may say how the program beside or below them is started, in the order in which they are asked.
+const READERS: [(&str, Reader); 10] = [
     ("Makefile", in_makefile),
     ("makefile", in_makefile),
     ("GNUmakefile", in_makefile),
     ("CMakeLists.txt", in_cmake),
     ("run.sh", in_script),
+    ("bench.sh", in_script),
+    ("test.sh", in_script),
     ("README.md", in_script),
     ("README", in_script),
     ("README.txt", in_script),
@@ -165,10 +183,34 @@ pub(crate) fn starts_of(
         return Vec::new();
     };
     let roots = world(db).roots(db);
-    let folder = beside.file_name().and_then(|name| name.to_str());
-    let program = Program {
+    // What builds and starts a program may be in a folder above it.
+    let within = |folder: &&Path| roots.iter().any(|root| folder.starts_with(root));
+    let above: Vec<&Path> = beside
+        .ancestors()
+        .take_while(within)
+        .take(MOST_ABOVE)
+        .collect();
+    let above = if above.is_empty() {
+        vec![beside]
+    } else {
+        above
+    };
+    let source = main.file_name().and_then(|name| name.to_str());
+    let mut built: Vec<String> = Vec::new();
+    for folder in &above {
+        for (name, _) in READERS {
+            let Some(text) = text(db, file(db, &folder.join(name))) else {
+                continue;
+            };
+            if text.text.len() <= LARGEST {
+                built.extend(built_names(&text.text, source.unwrap_or_default()));
+            }
+        }
+    }
+    let beside_it = Program {
         stem,
-        folder: folder.unwrap_or_default(),
+        folder: name_of(beside),
+        built: &built,
         only,
     };
     // The ways that one file says; `None` where it says none.
@@ -196,22 +238,38 @@ pub(crate) fn starts_of(
         (!starts.is_empty()).then_some(starts)
     };
     // The editor's file is that of the workspace, where a program is meant by its name.
-    let within = |folder: &&Path| roots.iter().any(|root| folder.starts_with(root));
     let folders = beside.ancestors().take_while(within).take(MOST_FOLDERS);
     let mut editor = folders.filter_map(|folder| {
-        let only = only && folder == beside;
-        said(
-            folder,
-            LAUNCH_JSON,
-            in_launch_json,
-            Program { only, ..program },
-        )
+        let program = Program {
+            only: only && above.contains(&folder),
+            ..beside_it
+        };
+        said(folder, LAUNCH_JSON, in_launch_json, program)
     });
     let found = editor.next().or_else(|| {
-        let mut readers = READERS.into_iter();
-        readers.find_map(|(name, read)| said(beside, name, read, program))
+        let mut all = above.iter().flat_map(|folder| {
+            // Above its own folder there are other programs: it is meant by name.
+            let program = Program {
+                folder: name_of(folder),
+                only: only && *folder == beside,
+                ..beside_it
+            };
+            READERS.map(|(name, read)| (*folder, name, read, program))
+        });
+        all.find_map(|(folder, name, read, program)| said(folder, name, read, program))
     });
-    found.unwrap_or_default()
+    found.unwrap_or_else(|| {
+        let source = text(db, file(db, main));
+        let source = source.filter(|source| has_main(&source.text));
+        let start =
+            source.map(|source| Start::without_arguments(stem, takes_arguments(&source.text)));
+        start.into_iter().collect()
+    })
+}
+
+fn name_of(folder: &Path) -> &str {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    name.unwrap_or_default()
 }
 
 /// What one run of a program launches.
