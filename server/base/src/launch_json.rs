@@ -34,7 +34,9 @@ pub fn in_launch_json(text: &str, program: Program) -> Vec<RunLine> {
 fn of_configuration(one: &Value, text: &str, program: Program) -> Option<RunLine> {
     let path = one.get("program")?.as_str()?;
     let name = path.rsplit(['/', '\\']).next()?;
-    let script = name.rsplit_once('.').is_some_and(|(_, extension)| extension != "exe");
+    let script = name
+        .rsplit_once('.')
+        .is_some_and(|(_, extension)| extension != "exe");
     if !program.is(name) && (!program.only || script) {
         return None;
     }
@@ -61,7 +63,14 @@ fn of_configuration(one: &Value, text: &str, program: Program) -> Option<RunLine
         mapped.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
     let line = text.lines().position(|line| line.contains(path));
     Some(RunLine {
-        program: format!("./{}", if name.contains('$') { program.stem } else { name }),
+        program: format!(
+            "./{}",
+            if name.contains('$') {
+                program.stem
+            } else {
+                name
+            }
+        ),
         arguments,
         environment: named.chain(mapped).collect(),
         line: line.unwrap_or(0) + 1,

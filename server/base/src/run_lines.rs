@@ -465,7 +465,12 @@ mod tests {
     #[test]
     fn an_argument_that_only_a_shell_can_work_out_is_unknown() {
         let unknown = words(&["\0", "8"]);
-        for argument in ["$$HOME", "$(shell nproc)", "`nproc --all`", "$$(wc -l < data)"] {
+        for argument in [
+            "$$HOME",
+            "$(shell nproc)",
+            "`nproc --all`",
+            "$$(wc -l < data)",
+        ] {
             let text = format!("run:\n\t./main {argument} 8\n");
             let found = arguments(in_makefile(&text, ONLY));
             assert_eq!(found, Some((unknown.clone(), 2)), "{argument}");

@@ -14,7 +14,7 @@ use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
 
 use crate::guard;
-use crate::settings::Settings;
+use crate::settings::{KernelSettings, Scalar, Settings};
 use crate::size::Size;
 use crate::{LaunchValues, Overrides};
 
@@ -183,17 +183,7 @@ impl Given {
         }
         sources.extend(by_name(&overrides.editor).map(|values| (values, Source::Settings)));
         if let Some(config) = settings.kernels.get(&kernel.name) {
-            let extents = |list: &Option<Vec<u64>>| list.as_ref().map(|list| three(list));
-            sources.push((
-                LaunchValues {
-                    grid: extents(&config.grid),
-                    block: extents(&config.block),
-                    global: None,
-                    dynamic_shared_bytes: config.dynamic_shared,
-                    args: config.args.clone(),
-                },
-                Source::Config,
-            ));
+            sources.push((LaunchValues::from(config), Source::Config));
         }
         sources.push((
             LaunchValues {
@@ -217,6 +207,12 @@ impl Given {
                 })
             })
             .collect();
+        // Of floating point: what is said beside the program before what it passes.
+        let said = sources
+            .iter()
+            .filter(|(_, source)| !matches!(source, Source::LaunchSite | Source::Run));
+        let said: Vec<&LaunchValues> = said.map(|(values, _)| values).collect();
+        let given_reals = |name: &str| said.iter().find_map(|values| values.real(name));
         // A grid and a global size say the same in two ways: the first that is given counts.
         let size = sources
             .iter()
@@ -237,7 +233,11 @@ impl Given {
             dynamic_shared,
             shared_source,
             arguments,
-            reals: site.map_or_else(Vec::new, |(site, _)| reals(&site.reals, kernel)),
+            reals: reals(
+                site.map_or(&[], |(site, _)| &site.reals),
+                kernel,
+                &given_reals,
+            ),
             probabilities,
             place,
             block_varies: false,
@@ -618,21 +618,32 @@ pub(crate) struct Resolved {
     pub(crate) array_bytes: Vec<(String, u64)>,
 }
 
-/// The numbers of floating point that a launch gives, in the parameters' names.
-fn reals(given: &[Real], kernel: &Kernel) -> Vec<(String, u64)> {
+/// The numbers of floating point that a launch gives, in the parameters' names; `said` is what is given by name.
+fn reals(
+    given: &[Real],
+    kernel: &Kernel,
+    said: &dyn Fn(&str) -> Option<f64>,
+) -> Vec<(String, u64)> {
     let parameters = kernel
         .vars
         .get(..kernel.params as usize)
         .unwrap_or_default();
+    let by_name = parameters.iter().filter_map(|var| match var.ty {
+        Type::Float { .. } => Some((var.name.clone(), said(&var.name)?.to_bits())),
+        _ => None,
+    });
+    let by_name: Vec<(String, u64)> = by_name.collect();
     let named = given.iter().filter_map(|real| {
         let name = &parameters.get(real.argument)?.name;
         let name = match real.path.as_str() {
             "" => name.clone(),
             path => format!("{name}.{path}"),
         };
-        Some((name, real.value().to_bits()))
+        let known = by_name.iter().any(|(said, _)| *said == name);
+        (!known).then(|| (name, real.value().to_bits()))
     });
-    named.collect()
+    let named: Vec<_> = named.collect();
+    by_name.into_iter().chain(named).collect()
 }
 
 /// The same in the parameters' names; `None` where one is no integer.
@@ -732,6 +743,21 @@ fn array_bytes(
     known.collect()
 }
 
+impl From<&KernelSettings> for LaunchValues {
+    fn from(settings: &KernelSettings) -> LaunchValues {
+        let mut values = LaunchValues {
+            grid: settings.grid.as_deref().map(three),
+            block: settings.block.as_deref().map(three),
+            dynamic_shared_bytes: settings.dynamic_shared,
+            ..LaunchValues::default()
+        };
+        for (name, value) in &settings.args {
+            values.give(name, *value);
+        }
+        values
+    }
+}
+
 fn directive_values(values: &[(String, String)]) -> LaunchValues {
     let mut found = LaunchValues::default();
     for (name, value) in values {
@@ -750,8 +776,8 @@ fn directive_values(values: &[(String, String)]) -> LaunchValues {
             "dynamic_shared" => found.dynamic_shared_bytes = value.parse().ok(),
             "probability" => {}
             _ => {
-                if let Ok(value) = value.parse() {
-                    found.args.insert(name.clone(), value);
+                if let Ok(value) = Scalar::parse(value.trim_end_matches(',')) {
+                    found.give(name, value);
                 }
             }
         }

@@ -102,6 +102,7 @@ use rustc_hash::FxHashMap;
 pub use warplens_advice::{Finding, Severity};
 use warplens_facts::facts::{CalleeLine, Places, Site, SourceFacts, Span};
 use warplens_host::LaunchSite;
+use warplens_ir::Real;
 pub use warplens_machine::{Profile, Profiles};
 pub use warplens_models::{ModelId, ModelInput, WarpInstructions};
 pub use warplens_syntax::{Document, Language};
@@ -183,8 +184,30 @@ pub struct LaunchValues {
     pub global: Option<[u64; 3]>,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared_bytes: Option<u64>,
-    /// Scalar arguments by the parameter's name.
+    /// Whole numbers for scalar parameters, by the parameter's name.
     pub args: BTreeMap<String, i64>,
+    /// The same of numbers with a fraction.
+    pub reals: BTreeMap<String, Real>,
+}
+
+impl LaunchValues {
+    /// Gives a scalar parameter a value.
+    pub fn give(&mut self, name: &str, value: settings::Scalar) {
+        match value {
+            settings::Scalar::Whole(whole) => {
+                self.args.insert(name.to_owned(), whole);
+            }
+            settings::Scalar::Real(real) => {
+                self.reals.insert(name.to_owned(), Real::from(real));
+            }
+        }
+    }
+
+    /// The value of a parameter of floating point.
+    fn real(&self, name: &str) -> Option<f64> {
+        let whole = || self.args.get(name).map(|whole| *whole as f64);
+        self.reals.get(name).map(|real| real.value()).or_else(whole)
+    }
 }
 
 /// Set from any thread to stop work whose result is no longer wanted.

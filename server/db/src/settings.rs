@@ -207,8 +207,77 @@ pub struct KernelSettings {
     pub block: Option<Vec<u64>>,
     /// Dynamic shared memory in bytes.
     pub dynamic_shared: Option<u64>,
-    /// Values of integer parameters.
-    pub args: BTreeMap<String, i64>,
+    /// Values of scalar parameters.
+    pub args: BTreeMap<String, Scalar>,
+}
+
+/// The value of a scalar parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A whole number; true is 1.
+    Whole(i64),
+    /// One with a fraction.
+    Real(f64),
+}
+
+// No value is read that is not a number.
+impl Eq for Scalar {}
+
+/// Why a text is no scalar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoScalar {
+    /// A whole number that no integer parameter holds.
+    TooLarge,
+    /// No number.
+    NotANumber,
+}
+
+impl Scalar {
+    /// Reads one as C++ spells it: `1024`, `0x400u`, `1 << 20`, `1e6`, `2.5f`, `true`.
+    pub fn parse(text: &str) -> Result<Scalar, NoScalar> {
+        let text = text.trim();
+        if let Some((value, by)) = text.split_once("<<") {
+            let (Scalar::Whole(value), Scalar::Whole(by)) =
+                (Scalar::parse(value)?, Scalar::parse(by)?)
+            else {
+                return Err(NoScalar::NotANumber);
+            };
+            let by = u32::try_from(by).map_err(|_| NoScalar::NotANumber)?;
+            let shifted = i128::from(value).checked_shl(by).filter(|_| by < 64);
+            let whole = shifted.and_then(|whole| i64::try_from(whole).ok());
+            return whole.map(Scalar::Whole).ok_or(NoScalar::TooLarge);
+        }
+        let bare = text.trim_end_matches(['u', 'U', 'l', 'L']);
+        let (negative, digits) = match bare.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, bare.strip_prefix('+').unwrap_or(bare)),
+        };
+        let hexadecimal = digits
+            .strip_prefix("0x")
+            .or_else(|| digits.strip_prefix("0X"));
+        let (digits, radix) = hexadecimal.map_or((digits, 10), |digits| (digits, 16));
+        let digits = digits.replace('\'', "");
+        if !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix)) {
+            let whole = i128::from_str_radix(&digits, radix).ok();
+            let whole = whole.map(|whole| if negative { -whole } else { whole });
+            let whole = whole.and_then(|whole| i64::try_from(whole).ok());
+            return whole.map(Scalar::Whole).ok_or(NoScalar::TooLarge);
+        }
+        match text {
+            "true" => return Ok(Scalar::Whole(1)),
+            "false" => return Ok(Scalar::Whole(0)),
+            _ => {}
+        }
+        let real = text.trim_end_matches(['f', 'F']).parse::<f64>();
+        let real = real.ok().filter(|real| real.is_finite());
+        let real = real.ok_or(NoScalar::NotANumber)?;
+        Ok(if real == real.trunc() && real.abs() < 9e15 {
+            Scalar::Whole(real as i64)
+        } else {
+            Scalar::Real(real)
+        })
+    }
 }
 
 /// How a program is started.

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use warplens_advice::{Severity, State};
 use warplens_syntax::{Directive, DirectiveKind};
 
-use crate::PlacedFinding;
-use crate::settings::{RuleLevel, Settings};
+use crate::settings::{RuleLevel, Scalar, Settings};
+use crate::{PlacedFinding, PlacedKernel};
 
 /// The directive's own findings: one that silences nothing, one that is not understood.
 const UNUSED: &str = "config/unused-suppression";
@@ -85,6 +85,62 @@ pub(crate) fn on_trial(settings: &Settings) -> Vec<&'static str> {
     let asked = |rule: &str| settings.preview || settings.rules.contains_key(rule);
     let tried = rules.filter(|rule| rule.state == State::Preview && asked(rule.id));
     tried.map(|rule| rule.id).collect()
+}
+
+/// What a directive can say of any kernel.
+const OF_LAUNCHES: [&str; 6] = [
+    "block",
+    "local",
+    "grid",
+    "global",
+    "dynamic_shared",
+    "probability",
+];
+
+/// Directives that give values to what their kernel does not have: nothing follows from them, and nobody would notice.
+pub(crate) fn misnamed(directives: &[Directive], kernels: &[PlacedKernel]) -> Vec<PlacedFinding> {
+    let mut found = Vec::new();
+    for directive in directives {
+        let DirectiveKind::Values(values) = &directive.kind else {
+            continue;
+        };
+        let behind = kernels
+            .iter()
+            .filter(|kernel| kernel.start >= directive.range.end);
+        let Some(kernel) = behind.min_by_key(|kernel| kernel.start) else {
+            continue;
+        };
+        let analysis = &kernel.analysis;
+        let known = |name: &str| {
+            let mut scalars = analysis.scalars.iter();
+            let mut bound = analysis.template_args.iter();
+            let mut assumed = analysis.facts.assumptions.iter();
+            OF_LAUNCHES.contains(&name)
+                || name.contains('.')
+                || scalars.any(|known| known == name)
+                || bound.any(|(known, _)| known == name)
+                || assumed.any(|known| known.symbol.is_named(name))
+        };
+        for (name, value) in values {
+            let why = if !known(name) {
+                let scalars: Vec<String> =
+                    analysis.scalars.iter().map(|n| format!("`{n}`")).collect();
+                let has = match scalars.len() {
+                    0 => "it has no scalar parameters".to_owned(),
+                    _ => format!("its scalar parameters are {}", scalars.join(", ")),
+                };
+                format!("`{}` has no parameter `{name}`; {has}", analysis.facts.name)
+            } else if analysis.scalars.contains(name)
+                && Scalar::parse(value.trim_end_matches(',')).is_err()
+            {
+                format!("`{value}` is no number, so `{name}` is not known")
+            } else {
+                continue;
+            };
+            found.push(own(directive, WRONG, Severity::Warning, why));
+        }
+    }
+    found
 }
 
 fn own(

@@ -1506,11 +1506,16 @@ impl Executor<'_> {
     /// arithmetic does not say it.
     fn exchanged(&mut self, name: &str, values: &[Value]) -> Option<Id> {
         let plain = name.rsplit("::").next().unwrap_or(name);
-        let all_lanes = |word: &str| ["max", "min", "and", "or"].iter().any(|op| word.contains(op));
+        let all_lanes = |word: &str| {
+            ["max", "min", "and", "or"]
+                .iter()
+                .any(|op| word.contains(op))
+        };
         let (value, from) = match plain {
-            _ if plain.starts_with("__shfl") && plain.ends_with("_sync") => {
-                (values.get(1)?, values.get(2).filter(|_| plain == "__shfl_sync"))
-            }
+            _ if plain.starts_with("__shfl") && plain.ends_with("_sync") => (
+                values.get(1)?,
+                values.get(2).filter(|_| plain == "__shfl_sync"),
+            ),
             _ if plain.starts_with("__shfl") => {
                 (values.first()?, values.get(1).filter(|_| plain == "__shfl"))
             }

@@ -205,10 +205,12 @@ impl Host<'_> {
             Some(arguments) => {
                 let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
                 let arguments = arguments.iter();
-                texts.extend(arguments.map(|argument| match argument.contains(UNKNOWN_ARGUMENT) {
-                    true => Value::Unknown,
-                    false => Value::Text(argument.as_str().into()),
-                }));
+                texts.extend(
+                    arguments.map(|argument| match argument.contains(UNKNOWN_ARGUMENT) {
+                        true => Value::Unknown,
+                        false => Value::Text(argument.as_str().into()),
+                    }),
+                );
                 let count = Value::int(texts.len() as i64);
                 texts.push(Value::Int(0, 64, true));
                 let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));

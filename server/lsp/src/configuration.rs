@@ -10,9 +10,7 @@ use std::time::{Duration, SystemTime};
 use ropey::Rope;
 use serde_json::{Map, Value};
 use warplens_base::read_regular;
-use warplens_db::settings::{
-    KernelSettings, READS_OUTSIDE, RunSettings, RunSource, Settings, SettingsProblem,
-};
+use warplens_db::settings::{READS_OUTSIDE, RunSettings, RunSource, Settings, SettingsProblem};
 use warplens_db::{LaunchValues, Overrides, Variants};
 use warplens_machine::Profiles;
 
@@ -347,7 +345,7 @@ pub fn effective(
         editor: kernels
             .kernels
             .iter()
-            .map(|(name, values)| (name.clone(), launch(values)))
+            .map(|(name, values)| (name.clone(), LaunchValues::from(values)))
             .collect(),
         variants: Variants::Chosen(chosen.variants.get(uri).cloned().unwrap_or_default()),
         ..Overrides::default()
@@ -357,16 +355,6 @@ pub fn effective(
         overrides,
         file,
         gpu_source,
-    }
-}
-
-fn launch(values: &KernelSettings) -> LaunchValues {
-    LaunchValues {
-        grid: values.grid.as_deref().map(three),
-        block: values.block.as_deref().map(three),
-        global: None,
-        dynamic_shared_bytes: values.dynamic_shared,
-        args: values.args.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Launch and arguments as options: what `check` and `estimate` share, and what of it is refused.
 
 use clap::Args;
+use warplens_db::settings::Scalar;
 use warplens_db::{FileAnalysis, KernelAnalysis, LOST_KERNEL, LaunchValues};
 use warplens_machine::Profile;
 
@@ -29,20 +30,23 @@ pub struct Launching {
     dynamic_shared: Option<u64>,
     /// Value of a scalar kernel parameter (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = values::argument)]
-    arg: Vec<(String, Option<i64>)>,
+    arg: Vec<(String, Scalar)>,
 }
 
 impl Launching {
     /// The values, as they win over those of files.
     pub fn values(&self) -> LaunchValues {
-        let whole = |(name, value): &(String, Option<i64>)| Some((name.clone(), (*value)?));
-        LaunchValues {
+        let mut values = LaunchValues {
             grid: self.grid,
             block: self.block.or(self.local),
             global: self.global,
             dynamic_shared_bytes: self.dynamic_shared,
-            args: self.arg.iter().filter_map(whole).collect(),
+            ..LaunchValues::default()
+        };
+        for (name, value) in &self.arg {
+            values.give(name, *value);
         }
+        values
     }
 
     /// True where a kernel of that name is asked for.

@@ -1,7 +1,7 @@
 //! Values as they are written on the command line.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use warplens_db::settings::{Amount, RunSettings, RunSource, Settings};
+use warplens_db::settings::{Amount, NoScalar, RunSettings, RunSource, Scalar, Settings};
 use warplens_models::ModelId;
 
 /// The models that are to answer.
@@ -103,64 +103,22 @@ fn is_member(name: &str) -> bool {
     })
 }
 
-/// `NAME=VALUE` for a scalar parameter, or a member of one that is a structure. A value with a fraction is taken too: it is `None`, because no
-/// address and no trip count depends on it.
-pub fn argument(text: &str) -> Result<(String, Option<i64>), String> {
+/// `NAME=VALUE` for a scalar parameter, or a member of one that is a structure.
+pub fn argument(text: &str) -> Result<(String, Scalar), String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) if is_member(name.trim()) => {
             (name.trim().to_owned(), value.trim().to_owned())
         }
         _ => binding(text)?,
     };
-    match scalar(&value) {
-        Scalar::Whole(number) => Ok((name, Some(number))),
-        Scalar::Fraction => Ok((name, None)),
-        Scalar::TooLarge => Err(format!(
+    match Scalar::parse(&value) {
+        Ok(scalar) => Ok((name, scalar)),
+        Err(NoScalar::TooLarge) => Err(format!(
             "\"{value}\" is out of range: a whole number is from {} to {}",
             i64::MIN,
             i64::MAX
         )),
-        Scalar::No => Err(format!("\"{value}\" is not a number")),
-    }
-}
-
-/// What a text says where a scalar is expected.
-enum Scalar {
-    Whole(i64),
-    Fraction,
-    /// A whole number that no integer parameter holds.
-    TooLarge,
-    No,
-}
-
-fn scalar(text: &str) -> Scalar {
-    let bare = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    let (negative, digits) = match bare.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, bare.strip_prefix('+').unwrap_or(bare)),
-    };
-    let hexadecimal = digits
-        .strip_prefix("0x")
-        .or_else(|| digits.strip_prefix("0X"));
-    let (digits, radix) = hexadecimal.map_or((digits, 10), |digits| (digits, 16));
-    if !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix)) {
-        let whole = i128::from_str_radix(digits, radix).ok();
-        let whole = whole.map(|whole| if negative { -whole } else { whole });
-        let whole = whole.and_then(|whole| i64::try_from(whole).ok());
-        return whole.map_or(Scalar::TooLarge, Scalar::Whole);
-    }
-    match text {
-        "true" => return Scalar::Whole(1),
-        "false" => return Scalar::Whole(0),
-        _ => {}
-    }
-    let Ok(real) = text.trim_end_matches(['f', 'F']).parse::<f64>() else {
-        return Scalar::No;
-    };
-    if real.is_finite() && real == real.trunc() && real.abs() < 9e15 {
-        Scalar::Whole(real as i64)
-    } else {
-        Scalar::Fraction
+        Err(NoScalar::NotANumber) => Err(format!("\"{value}\" is not a number")),
     }
 }
 
@@ -267,15 +225,27 @@ mod tests {
 
     #[test]
     fn arguments_are_numbers_of_any_spelling() {
-        assert_eq!(argument("n=1024"), Ok(("n".to_owned(), Some(1024))));
-        assert_eq!(argument("n=-3"), Ok(("n".to_owned(), Some(-3))));
-        assert_eq!(argument("n=0x40"), Ok(("n".to_owned(), Some(64))));
-        assert_eq!(argument("n=1e6"), Ok(("n".to_owned(), Some(1_000_000))));
-        assert_eq!(argument("flag=true"), Ok(("flag".to_owned(), Some(1))));
-        assert_eq!(argument("alpha=1.5f"), Ok(("alpha".to_owned(), None)));
+        assert_eq!(
+            argument("n=1024"),
+            Ok(("n".to_owned(), Scalar::Whole(1024)))
+        );
+        assert_eq!(argument("n=-3"), Ok(("n".to_owned(), Scalar::Whole(-3))));
+        assert_eq!(argument("n=0x40"), Ok(("n".to_owned(), Scalar::Whole(64))));
+        assert_eq!(
+            argument("n=1e6"),
+            Ok(("n".to_owned(), Scalar::Whole(1_000_000)))
+        );
+        assert_eq!(
+            argument("flag=true"),
+            Ok(("flag".to_owned(), Scalar::Whole(1)))
+        );
+        assert_eq!(
+            argument("alpha=1.5f"),
+            Ok(("alpha".to_owned(), Scalar::Real(1.5)))
+        );
         assert_eq!(
             argument("n=-9223372036854775808"),
-            Ok(("n".to_owned(), Some(i64::MIN)))
+            Ok(("n".to_owned(), Scalar::Whole(i64::MIN)))
         );
         for wrong in ["n", "=3", "n=", "n=many", "3n=1", "n=0x", "n=-"] {
             assert!(argument(wrong).is_err(), "{wrong}");

@@ -234,6 +234,9 @@ impl Engine {
             settings,
             ignored,
         );
+        if items.len() == found {
+            findings.extend(suppress::misnamed(&parts.directives, &kernels));
+        }
         findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
         findings.dedup();
         let text = &parts.programs[0].text;

@@ -238,7 +238,9 @@ impl Engine {
             let only = programs.len() == 1;
             let runs = programs.into_iter().flat_map(|main| {
                 let starts = match of_program {
-                    Some(_) => start_alone(db, &main, how, &settings.run).into_iter().collect(),
+                    Some(_) => start_alone(db, &main, how, &settings.run)
+                        .into_iter()
+                        .collect(),
                     None => starts_of(db, &main, only, &settings.run),
                 };
                 let of_one = |start| {

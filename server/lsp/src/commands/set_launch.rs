@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tower_lsp_server::jsonrpc::Result;
 use warplens_db::LaunchValues;
+use warplens_db::settings::Scalar;
 
 use crate::configuration::three;
 use crate::requests::invalid;
@@ -22,7 +23,7 @@ pub struct LaunchParams {
     block: Option<Extents>,
     #[serde(alias = "dynamicShared", alias = "dynamic_shared_bytes")]
     dynamic_shared_bytes: Option<u64>,
-    args: Option<BTreeMap<String, i64>>,
+    args: Option<BTreeMap<String, Scalar>>,
 }
 
 /// `256`, `[16, 16]` or `[8, 8, 4]`.
@@ -36,13 +37,16 @@ enum Extents {
 impl LaunchParams {
     /// Its values: what is left out is left to the source and the settings.
     pub fn values(&self) -> Result<LaunchValues> {
-        Ok(LaunchValues {
+        let mut values = LaunchValues {
             grid: extents("grid", self.grid.as_ref())?,
             block: extents("block", self.block.as_ref())?,
-            global: None,
             dynamic_shared_bytes: self.dynamic_shared_bytes,
-            args: self.args.clone().unwrap_or_default(),
-        })
+            ..LaunchValues::default()
+        };
+        for (name, value) in self.args.iter().flatten() {
+            values.give(name, *value);
+        }
+        Ok(values)
     }
 }
 

@@ -108,5 +108,7 @@ fn stated(trial: &Trial, tried: &LaunchValues, grid_is_known: bool) -> Vec<(Stri
     }
     let arguments = tried.args.iter();
     values.extend(arguments.map(|(name, value)| (name.clone(), value.to_string())));
+    let reals = tried.reals.iter();
+    values.extend(reals.map(|(name, value)| (name.clone(), value.value().to_string())));
     values
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use warplens_facts::facts::{
-    Alias, Assumption, Branch, Dependence, IndexExpression, IndexSymbol, Launch, Node, Op,
+    Alias, Assumption, Branch, Dependence, Form, IndexExpression, IndexSymbol, Launch, Node, Op,
     Operation, Pattern, Site, Source, SourceFacts, Space, TripCount,
 };
 use warplens_machine::{Mix, Occupancy, Pipe, Profile, Profiles, occupancy};
@@ -157,6 +157,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         space: Space::Global,
         op: Op::Load,
         bytes_per_lane: 4,
+        form: Form::Lanes,
         // Not readable as an index: no reuse is assumed.
         index: None,
         pattern: Pattern::Coalesced,
