@@ -301,6 +301,18 @@ impl Given {
         )
     }
 
+    /// Why the driver refuses a launch without threads.
+    pub(crate) fn without_threads(&self) -> Option<&'static str> {
+        let empty = |given: Option<([u64; 3], Source)>| given.is_some_and(|(all, _)| all.contains(&0));
+        if empty(self.block) {
+            Some("the block has no threads")
+        } else if empty(self.grid) || empty(self.global) {
+            Some("the grid has no blocks")
+        } else {
+            None
+        }
+    }
+
     /// The launch with its arguments, defaults filled in. `residency` tells how many blocks of a launch one SM
     /// holds.
     pub(crate) fn launch(

@@ -26,6 +26,8 @@ pub(crate) enum Size {
     Quotient(Box<Size>, Box<Size>),
     /// A quotient by a number of at least 1, rounded up.
     Ceiling(Box<Size>, i64),
+    /// The lesser of it and a number of at least 1.
+    AtMost(Box<Size>, i64),
 }
 
 impl Size {
@@ -45,6 +47,7 @@ impl Size {
                 let a = a.value(of)?.checked_add(by - 1)?;
                 Some(a.div_euclid(*by))
             }
+            Size::AtMost(a, most) => Some(a.value(of)?.min(*most)),
         }
     }
 
@@ -58,7 +61,7 @@ impl Size {
         match self {
             Size::Number(_) => {}
             Size::Parameter(_) | Size::Blocks(_) => visit(self),
-            Size::Ceiling(a, _) => a.each_symbol(visit),
+            Size::Ceiling(a, _) | Size::AtMost(a, _) => a.each_symbol(visit),
             Size::Sum(a, b)
             | Size::Difference(a, b)
             | Size::Product(a, b)
@@ -96,7 +99,7 @@ impl Size {
                 let more = divisor.checked_mul(by - 1)?;
                 Some((name, add.checked_add(more)?, divisor.checked_mul(*by)?))
             }
-            Size::Number(_) | Size::Blocks(_) | Size::Product(..) => None,
+            Size::Number(_) | Size::Blocks(_) | Size::Product(..) | Size::AtMost(..) => None,
         }
     }
 
@@ -120,7 +123,7 @@ impl Size {
 
     /// Blocks as a launch in the source says them; `name` is the parameter that they follow.
     pub(crate) fn of_launch(blocks: Blocks, name: &str) -> Size {
-        let (add, divisor, times) = match blocks {
+        let (add, divisor, times, most) = match blocks {
             Blocks::Known(number) => {
                 return Size::Number(i64::try_from(number).unwrap_or(i64::MAX));
             }
@@ -128,8 +131,9 @@ impl Size {
                 add,
                 divisor,
                 times,
+                most,
                 ..
-            } => (add, divisor, times),
+            } => (add, divisor, times, most),
         };
         let parameter = Box::new(Size::Parameter(name.to_owned()));
         let quotient = if divisor > 1 && add == divisor - 1 {
@@ -148,9 +152,13 @@ impl Size {
                 _ => Size::Quotient(sum, Box::new(Size::Number(divisor))),
             }
         };
-        match times {
+        let blocks = match times {
             1 => quotient,
             _ => Size::Product(Box::new(quotient), Box::new(Size::Number(times))),
+        };
+        match most {
+            i64::MAX => blocks,
+            _ => Size::AtMost(Box::new(blocks), most),
         }
     }
 
@@ -184,6 +192,7 @@ impl fmt::Display for Size {
                 operand(f, of, 2)?;
                 return write!(f, " / {by})");
             }
+            Size::AtMost(of, most) => return write!(f, "min({of}, {most})"),
             Size::Sum(a, b) => (a, b, "+", 1),
             Size::Difference(a, b) => (a, b, "-", 1),
             Size::Product(a, b) => (a, b, "*", 2),
@@ -214,6 +223,7 @@ mod tests {
     #[test]
     fn a_launch_is_printed_as_a_person_writes_it() {
         let follow = |add, divisor, times| Blocks::Follow {
+            most: i64::MAX,
             argument: 0,
             add,
             divisor,

@@ -804,6 +804,7 @@ fn follows(config: &Config) -> Option<[Blocks; 3]> {
                     add: extent.add.checked_sub(moved)?,
                     divisor: extent.divisor,
                     times: extent.times,
+                    most: extent.most,
                 }
             }
         };

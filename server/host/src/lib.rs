@@ -164,7 +164,7 @@ impl Real {
 pub enum Blocks {
     /// That many.
     Known(u64),
-    /// ⌊(argument + add) / divisor⌋ · times
+    /// ⌊(argument + add) / divisor⌋ · times, and at most `most`
     Follow {
         /// Position among the launch's arguments.
         argument: usize,
@@ -174,6 +174,8 @@ pub enum Blocks {
         divisor: i64,
         /// At least 1.
         times: i64,
+        /// `i64::MAX` where nothing limits it.
+        most: i64,
     },
 }
 
@@ -187,9 +189,10 @@ impl Blocks {
                 add,
                 divisor,
                 times,
+                most,
             } => {
                 let value = argument(at)?.checked_add(add)?.div_euclid(divisor);
-                u64::try_from(value.checked_mul(times)?)
+                u64::try_from(value.checked_mul(times)?.min(most))
                     .ok()
                     .map(|blocks| blocks.max(1))
             }

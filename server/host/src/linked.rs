@@ -7,7 +7,7 @@
 
 use warplens_syntax::BinaryOperator as Op;
 
-/// ⌊(number + add) / divisor⌋ · times; without the rounding where it is not `whole`.
+/// ⌊(number + add) / divisor⌋ · times, and at most `most`; without the rounding where it is not `whole`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Linked {
     /// Which number.
@@ -15,6 +15,8 @@ pub(super) struct Linked {
     pub(super) add: i64,
     pub(super) divisor: i64,
     pub(super) times: i64,
+    /// `i64::MAX` where nothing limits it.
+    pub(super) most: i64,
     /// False for a floating-point quotient that is not rounded yet.
     whole: bool,
 }
@@ -26,18 +28,35 @@ impl Linked {
             add: 0,
             divisor: 1,
             times: 1,
+            most: i64::MAX,
             whole: true,
         }
     }
 
+    /// True where it is never more than a limit: nothing is computed with it any more.
+    fn is_limited(&self) -> bool {
+        self.most < i64::MAX
+    }
+
+    /// The lesser of it and a number.
+    pub(super) fn at_most(self, most: i64) -> Option<Linked> {
+        (self.whole && most > 0).then_some(Linked {
+            most: self.most.min(most),
+            ..self
+        })
+    }
+
     /// The number itself, moved by a constant: how far.
     pub(super) fn moved(&self) -> Option<i64> {
-        (self.divisor == 1 && self.times == 1).then_some(self.add)
+        (self.divisor == 1 && self.times == 1 && !self.is_limited()).then_some(self.add)
     }
 
     /// The number before an operator with a known side; `real` where that is floating point.
     pub(super) fn before(self, operator: Op, by: i64, real: bool) -> Option<Linked> {
         let number = if real { self.real()? } else { self };
+        if number.is_limited() {
+            return None;
+        }
         match operator {
             Op::Add => number.plus(by),
             Op::Subtract => number.plus(by.checked_neg()?),
@@ -52,6 +71,9 @@ impl Linked {
     /// The same behind the operator.
     pub(super) fn behind(self, operator: Op, by: i64, real: bool) -> Option<Linked> {
         let number = if real { self.real()? } else { self };
+        if number.is_limited() {
+            return None;
+        }
         match operator {
             Op::Add => number.plus(by),
             Op::Multiply => number.multiplied(by),
@@ -105,7 +127,7 @@ impl Linked {
 
     /// As a floating-point number.
     pub(super) fn real(self) -> Option<Linked> {
-        (self.divisor == 1 && self.times == 1).then_some(Linked {
+        (self.divisor == 1 && self.times == 1 && !self.is_limited()).then_some(Linked {
             whole: false,
             ..self
         })

@@ -283,10 +283,11 @@ impl Value {
                 Value::Float(..) => value.clone().converted(&Type::UINT).as_int(),
                 value => value.as_int(),
             };
-            whole
-                .and_then(|value| u64::try_from(value).ok())
-                .filter(|&value| value > 0)
-                .map_or(Extent::Unknown, Extent::Known)
+            // A negative number is a large one.
+            whole.map_or(Extent::Unknown, |value| match u64::try_from(value) {
+                Ok(value) => Extent::Known(value),
+                Err(_) => Extent::Known(u64::from(value as u32)),
+            })
         };
         match self {
             Value::Int(..) | Value::Float(..) | Value::Linked(_) => {
@@ -762,6 +763,12 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         } else {
             Value::Linked(linked.truncated())
         });
+    }
+    if let ("min" | "umin" | "imin", [Value::Linked(linked), other] | [other, Value::Linked(linked)]) =
+        (name, arguments)
+    {
+        let limited = other.as_int().and_then(|most| linked.at_most(most));
+        return Some(limited.map_or(Value::Unknown, Value::Linked));
     }
     match name {
         "ceil" | "ceilf" => unary(f64::ceil),

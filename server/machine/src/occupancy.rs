@@ -85,6 +85,22 @@ pub struct Occupancy {
     pub limits: Limits,
 }
 
+impl Occupancy {
+    /// The same of a launch that the driver refuses for its grid or its block.
+    #[must_use]
+    pub fn refused(self, why: String) -> Occupancy {
+        Occupancy {
+            active_blocks_per_sm: 0,
+            active_warps_per_sm: 0,
+            fraction: 0.0,
+            limiter: Limiter::Grid,
+            next_step: None,
+            why_impossible: Some(why),
+            limits: self.limits,
+        }
+    }
+}
+
 /// What a block takes.
 #[derive(Clone, Copy)]
 struct Demand {

@@ -312,6 +312,10 @@ fn nothing_to_run(question: &Question) -> Option<String> {
     let launch = &input.launch;
     if launch.blocks() == 0 || launch.threads_per_block() == 0 {
         Some("the launch has no threads".to_owned())
+    } else if input.occupancy.limiter == warplens_machine::Limiter::Grid
+        && let Some(why) = &input.occupancy.why_impossible
+    {
+        Some(format!("the launch fails: {why}"))
     } else if input.occupancy.active_blocks_per_sm == 0 {
         Some(format!(
             "no block of this launch fits on {}",

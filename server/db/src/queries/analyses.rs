@@ -110,7 +110,7 @@ impl Engine {
         let of_source = FactsQuestion::new(lowered, given, (&resolved, &sizes), profile, overrides);
         let facts = contents.facts(&of_source);
         let (input, input_key) =
-            contents.model_input(kernel, (&facts, of_source.key), &compilation, profile);
+            contents.model_input(kernel, (&facts, of_source.key), &compilation, profile, given);
         let findings = contents.findings(&FindingsQuestion {
             kernel,
             facts: &of_source,

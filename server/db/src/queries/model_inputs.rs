@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use warplens_codegen::{CompiledKernel, Options};
 use warplens_facts::call_executions;
-use warplens_facts::facts::SourceFacts;
+use warplens_facts::facts::{Source, SourceFacts};
 use warplens_ir::{Kernel, Storage};
-use warplens_machine::Profile;
+use warplens_machine::{Profile, launch_problem};
 use warplens_models::{ExecutedCall, ModelInput, Resources};
 use warplens_toolchain::KernelReport;
 
 use crate::compiler_reports;
 use crate::contents::Contents;
+use crate::launch::Given;
 use crate::lowered::{Lowered, argument_bytes};
 use crate::memo::hash;
 
@@ -124,8 +125,10 @@ impl Contents {
         (facts, facts_key): (&Arc<SourceFacts>, u64),
         compilation: &Compilation<'_>,
         profile: &Arc<Profile>,
+        given: &Given,
     ) -> (Arc<ModelInput>, u64) {
-        let key = hash(&[&facts_key, &compilation.key]);
+        let empty = given.without_threads();
+        let key = hash(&[&facts_key, &compilation.key, &empty]);
         let make = || {
             let resources = compilation.resources(kernel, profile, facts.static_shared_bytes);
             let (facts, compiled) = (Arc::clone(facts), Arc::clone(&compilation.compiled));
@@ -134,7 +137,17 @@ impl Contents {
                 Some(_) => Vec::new(),
                 None => calls(kernel, &facts),
             };
-            ModelInput::new(facts, compiled, Arc::clone(profile), resources).with_calls(calls)
+            let grid = facts.launch.grid;
+            let too_large = || match facts.launch.grid_source {
+                Source::Assumed => None,
+                _ => launch_problem(profile, grid, [1; 3]),
+            };
+            let why = empty.map(str::to_owned).or_else(too_large);
+            let input = ModelInput::new(Arc::clone(&facts), compiled, Arc::clone(profile), resources);
+            match why {
+                Some(why) => input.refused(why),
+                None => input.with_calls(calls),
+            }
         };
         (self.inputs.get_or(key, make), key)
     }

@@ -84,6 +84,13 @@ impl ModelInput {
         }
     }
 
+    /// The same of a launch that the driver refuses: no block of it runs.
+    #[must_use]
+    pub fn refused(mut self, why: String) -> ModelInput {
+        self.occupancy = self.occupancy.refused(why);
+        self
+    }
+
     /// An access as the source writes it; of one that the source does not have, what it goes to.
     pub fn text(&self, access: &ExecutedAccess) -> String {
         let source = access.source.and_then(|at| self.facts.accesses.get(at));

@@ -76,10 +76,12 @@ fn block(ctx: &Context<'_>) -> Option<Finding> {
 
 fn grid(ctx: &Context<'_>) -> Option<Finding> {
     let launch = &ctx.facts.launch;
-    if launch.grid_source == Source::Assumed {
-        return None;
-    }
-    let why = launch_problem(ctx.profile, launch.grid, ONE)?;
+    let refused = ctx.occupancy.limiter == Limiter::Grid;
+    let empty = ctx.occupancy.why_impossible.clone().filter(|_| refused);
+    let why = match launch.grid_source {
+        Source::Assumed => empty?,
+        _ => empty.or_else(|| launch_problem(ctx.profile, launch.grid, ONE))?,
+    };
     Some(impossible(
         Severity::Error,
         Place::Launch,
