@@ -231,6 +231,7 @@ fn no_estimate() -> wire::Estimate {
         launch_overhead_ms: 0.0,
         time_formula: None,
         time_formula_from: BTreeMap::new(),
+        time_formula_least: None,
         time_range: None,
         unknowns: Vec::new(),
         cycles_function: None,

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 const FITTED: f64 = 0.004;
 /// And by this much at those that it was not made from.
 const VERIFIED: f64 = 0.01;
+/// Two factors that differ by no more are one.
+const ALIKE: f64 = 0.05;
 /// The highest power of one unknown.
 const HIGHEST: u8 = 3;
 /// The most unknowns multiplied in a term, each as often as its power says.
@@ -121,6 +123,38 @@ impl Formula {
     /// A time in milliseconds as text: `0.0123 ns × n + 2.1 µs`.
     pub(crate) fn time(&self, names: &[String]) -> String {
         self.text(names, " × ", &milliseconds)
+    }
+
+    /// A time that is one of two, as text: `4.3 ps to 27.7 ps × n + 2.1 µs`. `None` where they are no sums of the same terms.
+    pub(crate) fn time_between(&self, other: &Formula, names: &[String]) -> Option<String> {
+        let powers = |of: &Formula| {
+            let mut powers: Vec<Vec<u8>> =
+                of.terms.iter().map(|term| term.powers.clone()).collect();
+            powers.sort_unstable();
+            powers
+        };
+        if powers(self) != powers(other) {
+            return None;
+        }
+        let same = |term: &Term| {
+            let mut terms = other.terms.iter();
+            terms
+                .find(|other| other.powers == term.powers)
+                .map_or(term.factor, |term| term.factor)
+        };
+        let mut terms = self.terms.iter();
+        let number = |factor: f64| {
+            // Each factor is asked for once, in the order of the terms.
+            let of = terms.next().map_or(factor, same);
+            let (least, most) = (factor.min(of), factor.max(of));
+            if most - least <= ALIKE * most {
+                milliseconds(most)
+            } else {
+                format!("{} to {}", milliseconds(least), milliseconds(most))
+            }
+        };
+        let number = std::cell::RefCell::new(number);
+        Some(self.text(names, " × ", &|factor| (number.borrow_mut())(factor)))
     }
 
     /// A count as text: `2*n*m + 4`.

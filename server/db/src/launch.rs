@@ -303,7 +303,8 @@ impl Given {
 
     /// Why the driver refuses a launch without threads.
     pub(crate) fn without_threads(&self) -> Option<&'static str> {
-        let empty = |given: Option<([u64; 3], Source)>| given.is_some_and(|(all, _)| all.contains(&0));
+        let empty =
+            |given: Option<([u64; 3], Source)>| given.is_some_and(|(all, _)| all.contains(&0));
         if empty(self.block) {
             Some("the block has no threads")
         } else if empty(self.grid) || empty(self.global) {

@@ -644,6 +644,7 @@ fn estimate(estimate: &Estimate, cycles_function: Option<String>) -> wire::Estim
         time_formula_from: open
             .map(|open| open.from.iter().cloned().collect())
             .unwrap_or_default(),
+        time_formula_least: open.and_then(|open| open.least.clone()),
         unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),
         cycles_function,
         bottleneck: estimate.bottleneck.map(warplens_models::Bottleneck::name),

@@ -23,6 +23,10 @@ use crate::size::Size;
 const RAISED: i64 = 4;
 /// A figure depends on a size where that changes it by more.
 const CHANGED: f64 = 0.002;
+/// In place of how often a size is its stand-in: it is 1.
+const LEAST: i64 = 0;
+/// A figure has two formulas where a flag or an increment between lanes changes it by more.
+const TWOFOLD: f64 = 1.25;
 /// More unknowns than this make no formula that helps anybody.
 const MOST_UNKNOWNS: usize = 3;
 /// Combinations of more flags are not tried: each is one analysis.
@@ -391,6 +395,7 @@ impl KernelAnalysis {
             let open = auto.and_then(|of| of.open.clone()).map(|open| OpenTime {
                 formula: None,
                 from: Vec::new(),
+                least: None,
                 range: None,
                 ..open
             });
@@ -447,7 +452,8 @@ struct Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    /// The analysis where each unknown is this many times its stand-in, and a flag that is raised not set; the number of the sample.
+    /// The analysis where each unknown is this many times its stand-in, or [`LEAST`] of it, and a flag that is raised not set; the
+    /// number of the sample.
     fn at(&mut self, times: &[i64]) -> Option<usize> {
         let sizes = &self.analysis.sizes;
         let values: Option<Vec<i64>> = sizes
@@ -458,6 +464,8 @@ impl Sampler<'_> {
             .map(|(((_, value), flag), times)| {
                 if *flag {
                     Some(i64::from(*times == 1))
+                } else if *times == LEAST {
+                    Some(1)
                 } else {
                     value.checked_mul(*times)
                 }
@@ -564,15 +572,9 @@ impl Sampler<'_> {
                 found.insert(model, self.by_flags(&flags, model));
                 continue;
             }
-            // Beside sizes, flags stay as they are assumed.
-            let points = self.points(&of);
-            let formula = points.as_ref().and_then(|(made, others)| {
-                Formula::of(
-                    &self.figures(&of, made, &figure)?,
-                    &self.figures(&of, others, &figure)?,
-                    RAISED as f64,
-                )
-            });
+            let base = vec![1; count];
+            let points = self.points(&of, &base);
+            let formula = self.formula(&of, points.as_ref(), &figure);
             // What they change of it is less than a formula tells.
             if formula.as_ref().is_some_and(Formula::is_constant) {
                 found.insert(model, closed);
@@ -590,7 +592,29 @@ impl Sampler<'_> {
                 let least = formula.from.iter().map(|least| *least as i64);
                 names.iter().cloned().zip(least).collect()
             });
-            let formula = formula.map(|formula| formula.time(&names));
+            // Flags, and increments that may be one: the formula with them as they are assumed, and the other way.
+            let loose = self.loose(&of, &flags, model);
+            let mut least = None;
+            let formula = if loose.is_empty() {
+                let floor = formula
+                    .as_ref()
+                    .and_then(|formula| self.floor(formula, &of, model));
+                least = floor;
+                formula.map(|formula| formula.time(&names))
+            } else {
+                let mut other = base;
+                for &at in &loose {
+                    let is_flag = self.analysis.sizes.flags[at];
+                    other[at] = if is_flag { RAISED } else { LEAST };
+                }
+                let points = self.points(&of, &other);
+                let other = self.formula(&of, points.as_ref(), &figure);
+                formula
+                    .zip(other)
+                    .and_then(|(a, b)| a.time_between(&b, &names))
+            };
+            let mut names = names;
+            names.extend(self.analysis.sizes.names(&loose));
             found.insert(
                 model,
                 Depends {
@@ -598,6 +622,7 @@ impl Sampler<'_> {
                         unknowns: names,
                         formula,
                         from: from.unwrap_or_default(),
+                        least,
                         range: None,
                     }),
                     one_bottleneck,
@@ -605,6 +630,91 @@ impl Sampler<'_> {
             );
         }
         found
+    }
+
+    /// Flags, and parameters that are the distance between lanes, of which the time has two forms.
+    fn loose(&mut self, of: &[usize], flags: &[usize], model: ModelId) -> Vec<usize> {
+        let count = self.analysis.sizes.unknowns.len();
+        let accesses = &self.analysis.facts.accesses;
+        let is_increment = |name: &str| {
+            let mut strides = accesses.iter().filter_map(|access| access.stride.as_ref());
+            strides.any(|stride| {
+                stride.symbolic
+                    && !stride.unit_elsewhere
+                    && warplens_syntax::words_in(&stride.text).any(|word| word == name)
+            })
+        };
+        let increments = (0..count).filter(|at| {
+            let named = match &self.analysis.sizes.unknowns[*at].0 {
+                Size::Parameter(name) => is_increment(name),
+                _ => false,
+            };
+            named && !of.contains(at) && !self.analysis.sizes.flags[*at]
+        });
+        let tried: Vec<usize> = flags.iter().copied().chain(increments).collect();
+        let time = |of: &Self, at: usize| of.samples[at].estimates.get(&model)?.time_ms;
+        let differs = |of: &mut Self, at: usize| {
+            let mut times = vec![1; count];
+            times[at] = if of.analysis.sizes.flags[at] {
+                RAISED
+            } else {
+                LEAST
+            };
+            let sample = of.at(&times);
+            match (time(of, 0), sample.and_then(|sample| time(of, sample))) {
+                (Some(a), Some(b)) => a.max(b) > TWOFOLD * a.min(b),
+                _ => true,
+            }
+        };
+        tried.into_iter().filter(|&at| differs(self, at)).collect()
+    }
+
+    /// What a time does not fall below where one of the sizes, which only says how often something is repeated, is small: the
+    /// formula of the others there. `None` where the formula of all says as much.
+    fn floor(&mut self, formula: &Formula, of: &[usize], model: ModelId) -> Option<String> {
+        let sizes = &self.analysis.sizes;
+        let extents: Vec<Size> = sizes.extents.iter().flatten().cloned().collect();
+        let in_grid = |at: usize| {
+            let mut within = false;
+            for extent in &extents {
+                extent.each_symbol(&mut |symbol| within |= *symbol == sizes.unknowns[at].0);
+            }
+            within
+        };
+        let repeats: Vec<usize> = of.iter().copied().filter(|&at| !in_grid(at)).collect();
+        let figure = |sample: &Sampled| sample.estimates.get(&model)?.time_ms;
+        for at in repeats {
+            let mut base = vec![1; self.analysis.sizes.unknowns.len()];
+            base[at] = LEAST;
+            let sample = self.at(&base)?;
+            let there = &self.samples[sample];
+            let values: Vec<f64> = of.iter().map(|&one| there.values[one] as f64).collect();
+            if figure(there)? <= TWOFOLD * formula.value(&values) {
+                continue;
+            }
+            let others: Vec<usize> = of.iter().copied().filter(|&one| one != at).collect();
+            if others.is_empty() {
+                return Some(milliseconds(figure(there)?));
+            }
+            let points = self.points(&others, &base);
+            let floor = self.formula(&others, points.as_ref(), &figure)?;
+            return Some(floor.time(&self.analysis.sizes.names(&others)));
+        }
+        None
+    }
+
+    fn formula(
+        &self,
+        of: &[usize],
+        points: Option<&(Vec<usize>, Vec<usize>)>,
+        figure: &dyn Fn(&Sampled) -> Option<f64>,
+    ) -> Option<Formula> {
+        let (made, others) = points?;
+        Formula::of(
+            &self.figures(of, made, figure)?,
+            &self.figures(of, others, figure)?,
+            RAISED as f64,
+        )
     }
 
     /// What a time depends on that these flags alone change: each combination is tried.
@@ -646,26 +756,26 @@ impl Sampler<'_> {
                     format!("{} to {}", milliseconds(least), milliseconds(most))
                 }),
                 from: Vec::new(),
+                least: None,
                 range,
             }),
         }
     }
 
-    /// Samples that vary these unknowns: those that a formula is made from, those that it is held against. `None` where there are too
+    /// Samples that vary these unknowns from `base` on: those that a formula is made from, those that it is held against. `None` where there are too
     /// many unknowns, or an analysis failed.
-    fn points(&mut self, of: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
+    fn points(&mut self, of: &[usize], base: &[i64]) -> Option<(Vec<usize>, Vec<usize>)> {
         if of.len() > MOST_UNKNOWNS {
             return None;
         }
-        let count = self.analysis.sizes.unknowns.len();
         let at = |each: &[(usize, i64)]| {
-            let mut times = vec![1; count];
+            let mut times = base.to_vec();
             for &(unknown, by) in each {
                 times[unknown] = by;
             }
             times
         };
-        let mut made = vec![vec![1; count]];
+        let mut made = vec![base.to_vec()];
         for (number, &one) in of.iter().enumerate() {
             made.push(at(&[(one, RAISED)]));
             made.push(at(&[(one, RAISED * RAISED)]));
@@ -730,14 +840,9 @@ impl Sampler<'_> {
             if of.is_empty() {
                 continue;
             }
-            let formula = self.points(&of).and_then(|(made, others)| {
-                let figure = |sample: &Sampled| of_class(sample, class);
-                Formula::of(
-                    &self.figures(&of, &made, &figure)?,
-                    &self.figures(&of, &others, &figure)?,
-                    RAISED as f64,
-                )
-            });
+            let points = self.points(&of, &vec![1; unknowns]);
+            let figure = |sample: &Sampled| of_class(sample, class);
+            let formula = self.formula(&of, points.as_ref(), &figure);
             let names = self.analysis.sizes.names(&of);
             found.insert(class, formula.map(|formula| formula.count(&names)));
         }

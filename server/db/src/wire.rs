@@ -374,6 +374,9 @@ pub struct Estimate {
     pub time_formula: Option<String>,
     /// The least values of the unknowns for which `time_formula` was found to hold: they fill the GPU.
     pub time_formula_from: BTreeMap<String, i64>,
+    /// What the time does not fall below however small the unknown is that only says how often something is repeated, as a formula of
+    /// the others: `6.17 ps × n + 1.60 µs`. Null where `time_formula` says as much.
+    pub time_formula_least: Option<String>,
     /// Its least and its most in milliseconds where the unknowns are flags (`bool`), each combination of which was tried; else null.
     pub time_range: Option<[f64; 2]>,
     /// Sizes that nothing gives and that the time depends on: integer parameters, and extents of the grid.

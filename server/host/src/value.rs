@@ -764,8 +764,10 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
             Value::Linked(linked.truncated())
         });
     }
-    if let ("min" | "umin" | "imin", [Value::Linked(linked), other] | [other, Value::Linked(linked)]) =
-        (name, arguments)
+    if let (
+        "min" | "umin" | "imin",
+        [Value::Linked(linked), other] | [other, Value::Linked(linked)],
+    ) = (name, arguments)
     {
         let limited = other.as_int().and_then(|most| linked.at_most(most));
         return Some(limited.map_or(Value::Unknown, Value::Linked));

@@ -187,8 +187,22 @@ pub struct OpenTime {
     pub formula: Option<String>,
     /// The least values for which the formula was found to hold: they fill the GPU.
     pub from: Vec<(String, i64)>,
+    /// What the time does not fall below however small the size is that only says how often something is repeated, as a formula
+    /// of the others; `None` where the formula says as much.
+    pub least: Option<String>,
     /// Its least and its most in milliseconds, where all unknowns are flags: each combination was tried.
     pub range: Option<[f64; 2]>,
+}
+
+impl OpenTime {
+    /// The formula with what it does not fall below: `0.31 µs × n, at least 12 µs`.
+    pub fn text(&self) -> Option<String> {
+        let formula = self.formula.clone()?;
+        Some(match &self.least {
+            Some(least) => format!("{formula}, at least {least}"),
+            None => formula,
+        })
+    }
 }
 
 /// What a model answers.

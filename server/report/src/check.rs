@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use warplens_db::wire::{Diagnostic, Loss, Stats};
 use warplens_db::{FileAnalysis, PlacedKernel};
 use warplens_facts::facts::Source;
-use warplens_models::ModelId;
+use warplens_models::{ModelId, OpenTime};
 
 use crate::figure::{counted, extents, losses, number, percent, predicted, words};
 use crate::style::{Paint, Style, printable, truncate, wrap};
@@ -257,7 +257,7 @@ pub fn shown_time(estimate: &warplens_models::Estimate) -> Option<String> {
     let open = estimate.open.as_ref();
     predicted(
         estimate.time_ms,
-        open.and_then(|open| open.formula.as_deref()),
+        open.and_then(OpenTime::text).as_deref(),
         open.map_or(&[], |open| &open.unknowns),
     )
 }

@@ -618,6 +618,7 @@ pub(crate) mod tests {
             launch_overhead_ms: 0.005,
             time_formula: None,
             time_formula_from: std::collections::BTreeMap::new(),
+            time_formula_least: None,
             time_range: None,
             unknowns: Vec::new(),
             cycles_function: None,

@@ -15,12 +15,13 @@ pub fn applies(estimate: &Estimate) -> bool {
 
 /// A time that may be unknown, or depend on what is.
 pub(crate) fn maybe_time(estimate: &Estimate) -> String {
-    predicted(
-        estimate.time_ms,
-        estimate.time_formula.as_deref(),
-        &estimate.unknowns,
-    )
-    .unwrap_or_else(|| "?".to_owned())
+    let least = estimate.time_formula_least.as_ref();
+    let formula = estimate.time_formula.clone().map(|formula| match least {
+        Some(least) => format!("{formula}, at least {least}"),
+        None => formula,
+    });
+    predicted(estimate.time_ms, formula.as_deref(), &estimate.unknowns)
+        .unwrap_or_else(|| "?".to_owned())
 }
 
 /// A row for each model.

@@ -109,8 +109,13 @@ impl Engine {
         let sizes = Sizes::new(lowered, self.formulas, &resolved);
         let of_source = FactsQuestion::new(lowered, given, (&resolved, &sizes), profile, overrides);
         let facts = contents.facts(&of_source);
-        let (input, input_key) =
-            contents.model_input(kernel, (&facts, of_source.key), &compilation, profile, given);
+        let (input, input_key) = contents.model_input(
+            kernel,
+            (&facts, of_source.key),
+            &compilation,
+            profile,
+            given,
+        );
         let findings = contents.findings(&FindingsQuestion {
             kernel,
             facts: &of_source,

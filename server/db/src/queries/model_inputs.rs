@@ -143,7 +143,8 @@ impl Contents {
                 _ => launch_problem(profile, grid, [1; 3]),
             };
             let why = empty.map(str::to_owned).or_else(too_large);
-            let input = ModelInput::new(Arc::clone(&facts), compiled, Arc::clone(profile), resources);
+            let input =
+                ModelInput::new(Arc::clone(&facts), compiled, Arc::clone(profile), resources);
             match why {
                 Some(why) => input.refused(why),
                 None => input.with_calls(calls),
