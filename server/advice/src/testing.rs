@@ -230,6 +230,7 @@ pub(crate) fn access(line: u32) -> Access {
         text: "in[i]".to_owned(),
         array: "in".to_owned(),
         space: Space::Global,
+        remote: false,
         op: Op::Load,
         bytes_per_lane: 4,
         form: warplens_facts::facts::Form::Lanes,

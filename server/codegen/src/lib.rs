@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use build::steady::Steady;
 use frequency::Share;
 use rustc_hash::FxHashSet;
-use warplens_ir::{Controls, ExprKind, Kernel, Site, Storage, VarId, expressions};
+use warplens_ir::{Controls, ExprKind, Function, Kernel, Site, Storage, VarId, expressions};
 
 pub use amd::MatrixUnits;
 pub use class::Class;
@@ -204,6 +204,10 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     if passes::loads_far_ahead(&graph) {
         fewest = fewest.max(limits.loads_ahead.min(options.max_registers));
     }
+    // What the register file is dealt out by later begins with all that the bounds leave (ptxas 13: 168 of 384 threads).
+    if options.occupancy_given && redistributes(kernel) {
+        fewest = options.max_registers;
+    }
     let mut compiled = CompiledKernel {
         registers: allocation.registers.max(fewest),
         spill_bytes: allocation.words_spilled() * 4,
@@ -253,6 +257,17 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     }
     compiled.frequencies = graph.frequencies.list;
     compiled
+}
+
+/// True for a kernel whose warps give each other registers: `setmaxnreg`.
+fn redistributes(kernel: &Kernel) -> bool {
+    let mut found = false;
+    expressions(&kernel.body, &mut |expression| {
+        if let ExprKind::Call(Function::Ignored(_, mnemonic), _) = &expression.kind {
+            found |= mnemonic.starts_with("setmaxnreg");
+        }
+    });
+    found
 }
 
 /// True for a parameter that the kernel only reads: no copy of it is made.

@@ -551,7 +551,7 @@ fn access(
         column,
         via,
         text: access.text.clone(),
-        space: access.space.name(),
+        space: access.memory(),
         op: access.op.name(),
         instruction: access.instruction.as_deref().map(str::to_owned),
         bytes_per_lane: access.bytes_per_lane,

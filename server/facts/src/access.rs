@@ -191,6 +191,7 @@ impl Measure<'_> {
             text: draft.text.clone(),
             array: draft.array.clone(),
             space: draft.space,
+            remote: draft.remote,
             op: draft.op,
             bytes_per_lane: draft.bytes,
             form: draft.form,

@@ -20,6 +20,8 @@ pub(crate) struct AccessDraft {
     pub(crate) array: String,
     pub(crate) space: Space,
     pub(crate) shared: Option<usize>,
+    /// Of shared memory: that of another block of the cluster.
+    pub(crate) remote: bool,
     pub(crate) op: Op,
     pub(crate) bytes: u32,
     pub(crate) form: Form,

@@ -1206,6 +1206,16 @@ impl Executor<'_> {
                 self.copy_past_registers(arguments, whole);
                 return Value::data(Variation::NONE);
             }
+            Function::Mapped => {
+                let Some(address) = arguments.first() else {
+                    return Value::data(Variation::ANY);
+                };
+                let mut value = self.eval(address);
+                if let Kind::Pointer(array, offset) = value.kind {
+                    value.kind = Kind::Pointer(self.remote(array), offset);
+                }
+                return value;
+            }
             Function::Load => {
                 let Some(pointer) = arguments.first() else {
                     return Value::data(Variation::ANY);
@@ -1778,6 +1788,7 @@ impl Executor<'_> {
         let bytes = (place.ty.size() as u32).max(1);
         let address = self.unknown(true, Variation::ANY);
         self.accesses.push(AccessDraft {
+            remote: false,
             site: place.site,
             text: self.quote(place.site),
             array: name,
@@ -1810,8 +1821,29 @@ impl Executor<'_> {
             shared: None,
             alias: Alias::Unknown,
             extent: None,
+            remote: false,
         });
         ArrayId(self.arrays.len() as u32 - 1)
+    }
+
+    /// The same array of another block of the cluster.
+    fn remote(&mut self, array: ArrayId) -> ArrayId {
+        let own = self.arrays[array.0 as usize].clone();
+        if own.space != Space::Shared {
+            return array;
+        }
+        let known = self
+            .arrays
+            .iter()
+            .position(|other| other.remote && other.shared == own.shared && other.name == own.name);
+        let at = known.unwrap_or_else(|| {
+            self.arrays.push(Array {
+                remote: true,
+                ..own
+            });
+            self.arrays.len() - 1
+        });
+        ArrayId(at as u32)
     }
 
     // ---- memory --------------------------------------------------------------------------------
@@ -1846,6 +1878,7 @@ impl Executor<'_> {
             shared,
             alias,
             extent: extent.filter(|bytes| *bytes > 0),
+            remote: false,
         });
         let array = ArrayId(self.arrays.len() as u32 - 1);
         self.arrays_by_var.insert(id, array);
@@ -2190,6 +2223,7 @@ impl Executor<'_> {
             shared,
             alias,
             extent,
+            remote,
         } = self.arrays[array.0 as usize].clone();
         let class = match (space, op) {
             (_, Op::Atomic) => OpClass::Atomic,
@@ -2223,6 +2257,7 @@ impl Executor<'_> {
             array: name,
             space,
             shared,
+            remote,
             op,
             bytes,
             form: Form::Lanes,

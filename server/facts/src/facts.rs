@@ -297,6 +297,8 @@ pub struct Access {
     pub array: String,
     /// Which memory.
     pub space: Space,
+    /// Of shared memory: that of another block of the cluster (CUDA C++ Programming Guide, "Distributed Shared Memory").
+    pub remote: bool,
     /// What it does.
     pub op: Op,
     /// Bytes each active lane moves.
@@ -399,6 +401,15 @@ impl LinearAddress {
 }
 
 impl Access {
+    /// The memory as it is printed: shared memory of another block is the cluster's.
+    pub fn memory(&self) -> &'static str {
+        if self.remote {
+            "cluster"
+        } else {
+            self.space.name()
+        }
+    }
+
     /// True where all threads of a block go to one address at a time, as the source shows.
     pub fn is_one_for_a_block(&self) -> bool {
         match (&self.linear, &self.index_expression) {

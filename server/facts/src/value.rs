@@ -36,6 +36,8 @@ pub(crate) struct Array {
     pub(crate) alias: Alias,
     /// Bytes, where its declaration or the launch says them.
     pub(crate) extent: Option<u64>,
+    /// That of another block of the cluster.
+    pub(crate) remote: bool,
 }
 
 /// A part of the kernel by its place: its address in memory, and those of the calls of routines that lead there.

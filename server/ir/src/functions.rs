@@ -159,6 +159,9 @@ pub enum Function {
     Store,
     /// The copy that its argument is, from device memory into shared memory without a register in between.
     CopyPastRegisters,
+    /// The address in another block of the cluster that its first argument, an address in shared memory, is in this one:
+    /// `mapa`, `map_shared_rank`. Its second argument says which block.
+    Mapped,
     /// An access through the address that its first argument gives, by the whole warp or block: which lane
     /// touches what is the library's affair.
     Tile {

@@ -48,6 +48,18 @@ impl Builder<'_> {
                 }
                 return Value::new();
             }
+            Function::Mapped => {
+                for rank in arguments.iter().skip(1) {
+                    self.value(rank);
+                }
+                let address = arguments.first().map(|address| self.value(address));
+                // What is stored in this block is not what is loaded there.
+                let Some(own) = address.and_then(|value| value.first().copied()) else {
+                    return self.nothing(ty);
+                };
+                let kind = self.graph.inst(own).ty;
+                return smallvec![self.push(Op::Fixed(Class::Other, 1), kind, smallvec![own])];
+            }
             Function::Rows { store, .. } => return self.rows(*store, arguments, ty),
             Function::Math(_, name) if &**name == "fill_fragment" => {
                 self.filled(arguments);

@@ -540,3 +540,186 @@ fn a_bulk_copy_is_one_request_of_all_its_bytes() {
         }
     }
 }
+
+/// Time of a kernel with a device function that loads rows, and its accesses to shared memory.
+fn by_helper(body: &str) -> (f64, Vec<(f64, f64)>) {
+    let text = format!(
+        "#include <cstdint>\n\
+         __device__ void rows(uint32_t *r, uint32_t at) {{\n\
+           asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%0,%1,%2,%3}}, [%4];\" \
+             : \"=r\"(r[0]), \"=r\"(r[1]), \"=r\"(r[2]), \"=r\"(r[3]) : \"r\"(at)); }}\n\
+         __global__ void k(uint32_t *out) {{\n\
+           __shared__ __align__(128) uint32_t a[64][32], b[64][32];\n\
+           uint32_t sum = 0, lane = threadIdx.x % 32, r[4];\n\
+           for (int turn = 0; turn < 4096; turn++) {{\n{body}\n__syncthreads(); a[turn % 64][lane] = sum; }}\n\
+           out[threadIdx.x] = sum;\n}}\n"
+    );
+    let found = estimate(&text, 128, 1056);
+    let shared = found.accesses.iter();
+    let shared = shared.filter(|access| access.space == "shared" && access.op == "load");
+    let passes = shared
+        .map(|access| {
+            (
+                access.requests.expect("counted"),
+                access.passes_per_request.expect("known"),
+            )
+        })
+        .collect();
+    let time = found.estimates["auto"].time_ms.expect("a time");
+    (time, passes)
+}
+
+#[test]
+fn each_call_of_a_function_costs_where_it_is() {
+    let address = |array: &str| {
+        format!("rows(r, (uint32_t)__cvta_generic_to_shared(&{array}[lane][0]));\nsum += r[0];\n")
+    };
+    let (one, passes) = by_helper(&address("a"));
+    assert_eq!(passes.len(), 1);
+    let (two, passes) = by_helper(&(address("a") + &address("b")));
+    // Rows of 128 bytes are all in the same four banks.
+    assert_eq!(passes, [(4096.0 * 4224.0, 32.0); 2]);
+    assert!(two > 1.7 * one, "{one} and {two} ms");
+}
+
+#[test]
+fn what_a_bulk_copy_brings_takes_its_time() {
+    let kernel = |copy: &str| {
+        format!(
+            "#include <cstdint>\n__global__ void k(const float *in, float *out) {{\n\
+             __shared__ __align__(128) float tile[2048]; __shared__ uint64_t bar; float sum = 0;\n\
+             for (int turn = 0; turn < 64; turn++) {{\n{copy}\n__syncthreads(); }}\n\
+             out[blockIdx.x * 128 + threadIdx.x] = sum + tile[threadIdx.x];\n}}\n"
+        )
+    };
+    let bulk = kernel(
+        "if (threadIdx.x == 0) asm volatile(\"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 8192, [%2];\" \
+         :: \"r\"((uint32_t)__cvta_generic_to_shared(tile)), \"l\"(in + ((size_t)blockIdx.x * 64 + turn) * 2048), \
+            \"r\"((uint32_t)__cvta_generic_to_shared(&bar)));",
+    );
+    let loads = kernel(
+        "for (int i = 0; i < 16; i++) sum += in[((size_t)blockIdx.x * 64 + turn) * 2048 + i * 128 + threadIdx.x];",
+    );
+    let [bulk, loads] = [bulk, loads].map(|text| {
+        let found = estimate(&text, 128, 1056);
+        found.estimates["auto"].time_ms.expect("a time")
+    });
+    // 554 MB at 3.35 TB/s.
+    assert!(bulk > 0.165, "{bulk} ms");
+    assert!(
+        (0.7..1.5).contains(&(bulk / loads)),
+        "{bulk} and {loads} ms"
+    );
+}
+
+#[test]
+fn shared_memory_of_another_block_is_the_clusters() {
+    for body in [
+        "auto c = cg::this_cluster(); float *p = c.map_shared_rank(mine, c.block_rank() ^ 1); out[threadIdx.x] = p[threadIdx.x * 2];",
+        "auto c = cg::this_cluster(); out[threadIdx.x] = *c.map_shared_rank(&mine[threadIdx.x * 2], 0);",
+        "uint32_t far; float v; asm volatile(\"mapa.shared::cluster.u32 %0, %1, %2;\" : \"=r\"(far) \
+         : \"r\"((uint32_t)__cvta_generic_to_shared(&mine[threadIdx.x * 2])), \"r\"(1)); \
+         asm volatile(\"ld.shared::cluster.f32 %0, [%1];\" : \"=f\"(v) : \"r\"(far)); out[threadIdx.x] = v;",
+    ] {
+        let text = format!(
+            "#include <cooperative_groups.h>\n#include <cstdint>\nnamespace cg = cooperative_groups;\n\
+             __global__ void __cluster_dims__(2, 1, 1) k(float *out) {{ __shared__ float mine[256];\n\
+             mine[threadIdx.x] = threadIdx.x; __syncthreads();\n{body}\n}}\n"
+        );
+        let found = estimate(&text, 128, 64);
+        assert!(
+            found.not_understood.is_empty(),
+            "{body}: {:?}",
+            found.not_understood
+        );
+        let far: Vec<&Access> = found
+            .accesses
+            .iter()
+            .filter(|access| access.space == "cluster")
+            .collect();
+        assert_eq!(far.len(), 1, "{body}");
+        assert!(far[0].exact, "{body}");
+        assert_eq!(far[0].passes_per_request, Some(2.0), "{body}");
+    }
+}
+
+#[test]
+fn addresses_of_a_lanes_arithmetic_are_known() {
+    let passes = |address: &str| {
+        let text = format!(
+            "#include <cstdint>\n__global__ void k(unsigned *out) {{\n\
+             __shared__ __align__(128) unsigned tile[64][32]; unsigned r[4], lane = threadIdx.x % 32;\n\
+             {address}\n out[threadIdx.x] = r[0];\n}}\n"
+        );
+        let found = estimate(&text, 128, 2);
+        let rows: Vec<&Access> = found
+            .accesses
+            .iter()
+            .filter(|access| {
+                access
+                    .instruction
+                    .as_deref()
+                    .is_some_and(|of| of.starts_with("ldmatrix"))
+            })
+            .collect();
+        assert_eq!(rows.len(), 1, "{address}");
+        rows[0].passes_per_request.filter(|_| rows[0].exact)
+    };
+    let load = |at: &str| {
+        format!(
+            "asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%0,%1,%2,%3}}, [{at}];\" \
+             : \"=r\"(r[0]), \"=r\"(r[1]), \"=r\"(r[2]), \"=r\"(r[3])"
+        )
+    };
+    let base = "(unsigned)__cvta_generic_to_shared(tile)";
+    // The warp as CUTLASS finds it, which is the same in all lanes.
+    for warp in [
+        "__shfl_sync(~0u, threadIdx.x / 32, 0)",
+        "__reduce_max_sync(~0u, threadIdx.x / 32)",
+    ] {
+        let text = format!(
+            "unsigned w = {warp}; {} : \"r\"({base} + (w % 2 * 32 + lane) * 128));",
+            load("%4")
+        );
+        assert_eq!(passes(&text), Some(32.0), "{warp}");
+    }
+    // A number among the operands.
+    let text = format!(
+        "{} : \"r\"({base} + lane * 128), \"n\"(64));",
+        load("%4 + %5")
+    );
+    assert_eq!(passes(&text), Some(32.0));
+    // lane * 128 ^ ((lane & 7) << 4): no two rows of a matrix in the same banks.
+    let text = format!(
+        "unsigned at = lane * 128; asm(\"lop3.b32 %0, %1, %2, %3, 0x78;\" : \"=r\"(at) : \"r\"(at), \"r\"(lane << 4), \"r\"(0x70)); \
+         {} : \"r\"({base} + at));",
+        load("%4")
+    );
+    assert_eq!(passes(&text), Some(4.0));
+    // What differs between lanes of a warp is another lane's.
+    let text = format!(
+        "unsigned w = __shfl_xor_sync(~0u, lane, 5); {} : \"r\"({base} + w * 128));",
+        load("%4")
+    );
+    assert_eq!(passes(&text), None);
+}
+
+#[test]
+fn a_predicate_of_a_copy_says_that_its_source_is_ignored() {
+    let text = "#include <cstdint>\n__global__ void k(const float4 *in, float *out) {\n\
+         __shared__ __align__(16) float4 tile[128]; int t = threadIdx.x;\n\
+         asm volatile(\"{ .reg .pred p; setp.ge.s32 p, %2, 96; cp.async.cg.shared.global [%0], [%1], 16, p; }\" \
+           :: \"r\"((uint32_t)__cvta_generic_to_shared(&tile[t])), \"l\"(in + t), \"r\"(t));\n\
+         asm volatile(\"cp.async.wait_all;\"); __syncthreads(); out[t] = tile[t].x;\n}\n";
+    let found = estimate(text, 128, 1);
+    let requests = |space: &str, op: &str| {
+        let mut copies = found
+            .accesses
+            .iter()
+            .filter(|access| access.instruction.is_some());
+        let copy = copies.find(|access| access.space == space && access.op == op);
+        copy.and_then(|access| access.requests)
+    };
+    assert_eq!(requests("global", "load"), Some(3.0));
+    assert_eq!(requests("shared", "store"), Some(4.0));
+}

@@ -191,6 +191,12 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                 Type::Vector(Arc::new(Type::FLOAT), 4)
             },
         ),
+        Function::Mapped => {
+            let own = arguments
+                .first()
+                .map_or(Type::INT, |first| super::blocks::decayed(&first.ty));
+            (function, own)
+        }
         Function::Tile { .. }
         | Function::CopyPastRegisters
         | Function::Rows { .. }

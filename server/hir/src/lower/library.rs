@@ -746,6 +746,19 @@ impl Lowering<'_> {
                 }
                 _ => {}
             }
+            if name == "map_shared_rank"
+                && let [address, rank, ..] = arguments
+            {
+                let ty = match super::blocks::decayed(&address.ty) {
+                    Type::Pointer(to, _) => Type::Pointer(to, AddressSpace::Shared),
+                    ty => ty,
+                };
+                return Some(Expr {
+                    ty,
+                    kind: ExprKind::Call(Function::Mapped, vec![address.clone(), rank.clone()]),
+                    site,
+                });
+            }
             if name.starts_with("shfl")
                 || matches!(name, "any" | "all" | "ballot" | "match_any" | "match_all")
             {

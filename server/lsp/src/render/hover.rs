@@ -213,7 +213,7 @@ fn accesses(line: &Line<'_>, open: bool) -> Table {
 fn access_note(access: &Access) -> String {
     let mut parts = vec![format!(
         "{} {} of {} B per lane",
-        access.space.name(),
+        access.memory(),
         access.op.name(),
         access.bytes_per_lane
     )];

@@ -12,6 +12,7 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         text: "a[i]".to_owned(),
         array: "a".to_owned(),
         space,
+        remote: false,
         op: Op::Load,
         bytes_per_lane: 4,
         form: warplens_facts::facts::Form::Lanes,

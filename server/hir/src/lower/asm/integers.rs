@@ -49,6 +49,11 @@ impl<'t> Assembly<'_, '_, 't> {
             own => own,
         };
         let values: Vec<Expr> = sources.iter().map(|source| self.read(source)).collect();
+        if base == "mapa" && values.len() == 2 {
+            let value = self.call(Function::Mapped, values, own);
+            self.write(target, value);
+            return Some(());
+        }
         let value = self.arithmetic(base, instruction, &own, values)?;
         self.write(target, value);
         Some(())

@@ -81,9 +81,10 @@ fn wrong(ctx: &Context<'_>, instruction: Instruction<'_>) -> Option<(String, Str
         ));
     }
     // The register file is dealt out by what the kernel begins with, which ptxas must know.
-    if ctx.kernel.max_threads.is_none() {
+    if ctx.kernel.min_blocks.is_none() && ctx.kernel.max_registers.is_none() {
+        let threads = ctx.facts.launch.threads_per_block();
         return Some((
-            "give the kernel `__launch_bounds__`: ptxas ignores its `setmaxnreg`".to_owned(),
+            format!("write `__launch_bounds__({threads}, 1)`: ptxas ignores `setmaxnreg` without"),
             "ptxas cannot tell with how many registers threads begin and ignores `setmaxnreg` (C7508)"
                 .to_owned(),
         ));
