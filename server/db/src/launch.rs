@@ -538,6 +538,10 @@ impl StandIns<'_> {
 
     /// Values of the symbols of a size that have none yet, with which it is about `wanted`.
     fn reach(&mut self, size: &Size, wanted: u64) {
+        // Behind its limit a size is large all the same.
+        if let Size::AtMost(inner, _) = size {
+            return self.reach(inner, wanted);
+        }
         let wanted = i64::try_from(wanted).unwrap_or(i64::MAX).max(1);
         let mut open: Vec<Size> = Vec::new();
         size.each_symbol(&mut |symbol| {

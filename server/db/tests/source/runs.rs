@@ -251,3 +251,109 @@ fn an_editor_s_launch_configuration_comes_before_a_makefile() {
     let run = file.kernels[0].run.as_ref().expect("a run's");
     assert_eq!(&*run.said, "./main 640, .vscode/launch.json:2");
 }
+
+#[test]
+fn without_arguments_a_program_does_what_it_does_without() {
+    let plain = "int main() { int n = 1 << 20; float *d; for (int i = 0; i < 5; i++) scale<<<n / 128, 128>>>(d, n); }\n";
+    let file = analyse(&[("main.cu", &program(plain))], None);
+    assert_eq!(launches(&file), [(8192, 128, Some(1 << 20), Some(5))]);
+    let defaults = "int main(int argc, char **argv) { int n = 4096; if (argc > 1) n = atoi(argv[1]);\n\
+        float *d; scale<<<n / 64, 64>>>(d, n); }\n";
+    let file = analyse(&[("main.cu", &program(defaults))], None);
+    assert_eq!(launches(&file), [(64, 64, Some(4096), Some(1))]);
+    // One that asks for some launches nothing.
+    let asks = "int main(int argc, char **argv) { if (argc < 2) { printf(\"usage\"); return 1; } int n = atoi(argv[1]);\n\
+        float *d; scale<<<n / 64, 64>>>(d, n); }\n";
+    let file = analyse(&[("main.cu", &program(asks))], None);
+    let launch = &file.kernels[0].analysis.facts.launch;
+    assert_ne!(launch.grid_source.name(), "run");
+    assert!(file.kernels[0].analysis.has_unknown_sizes());
+}
+
+#[test]
+fn files_above_a_program_say_how_it_is_built_and_run() {
+    let main = program(
+        "int main(int argc, char **argv) { int n = atoi(argv[1]); float *d; scale<<<n / 64, 64>>>(d, n); }\n",
+    );
+    let makefile = "SIZE = 6400\nbin/scaling: src/main.cu\n\tnvcc -o bin/scaling src/main.cu\nrun: bin/scaling\n\t./bin/scaling $(SIZE) 3\n";
+    let cmake = "project(scaling)\nset(SIZE 6400)\nadd_executable(${PROJECT_NAME} src/main.cu)\nadd_test(NAME one COMMAND scaling ${SIZE})\n";
+    let readme = "    nvcc src/main.cu -o scaling\n    ./scaling 6400\n";
+    for (name, text) in [
+        ("Makefile", makefile),
+        ("CMakeLists.txt", cmake),
+        ("README.md", readme),
+    ] {
+        let file = analyse(&[("src/main.cu", &main), (name, text)], None);
+        assert_eq!(launches(&file), [(100, 64, Some(6400), Some(1))], "{name}");
+    }
+    // What is run there under another name is another program.
+    let other = makefile.replace("./bin/scaling $", "./bin/other $");
+    let file = analyse(&[("src/main.cu", &main), ("Makefile", &other)], None);
+    assert_ne!(
+        file.kernels[0].analysis.facts.launch.grid_source.name(),
+        "run"
+    );
+}
+
+#[test]
+fn an_argument_that_a_shell_works_out_leaves_the_others() {
+    let main = program(
+        "int main(int argc, char **argv) { int n = atoi(argv[1]), block = atoi(argv[2]), times = atoi(argv[3]); float *d;\n\
+         for (int i = 0; i < times; i++) scale<<<(n + block - 1) / block, block>>>(d, n); }\n",
+    );
+    let makefile = "run: main\n\t./main $$(wc -l < data.txt) 192 7\n";
+    let file = analyse(&[("main.cu", &main), ("Makefile", makefile)], None);
+    let kernel = &file.kernels[0];
+    assert_eq!(kernel.analysis.facts.launch.block, [192, 1, 1]);
+    assert_eq!(kernel.analysis.facts.launch.block_source.name(), "run");
+    let run = kernel.run.as_ref().expect("a run's");
+    assert_eq!((run.arguments[1], run.count), (None, Some(7)));
+    assert_eq!(
+        kernel.analysis.grid_formula().as_deref(),
+        Some("ceil(n / 192)")
+    );
+}
+
+#[test]
+fn launches_that_the_driver_refuses_are_errors_and_take_no_time() {
+    for (launch, why) in [
+        ("<<<n / 1000000, 64>>>", "the grid has no blocks"),
+        ("<<<4, n / 1000000>>>", "the block has no threads"),
+        ("<<<-4, 64>>>", "the grid has 4294967292 blocks in x"),
+    ] {
+        let main = format!("int main() {{ int n = 1000; float *d; scale{launch}(d, n); }}\n");
+        let file = analyse(&[("main.cu", &program(&main))], None);
+        let found: Vec<_> = file
+            .findings
+            .iter()
+            .map(|one| (one.rule, one.message.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [(
+                "launch/impossible",
+                format!("the launch fails: {why}").as_str()
+            )]
+        );
+        assert_eq!(
+            file.kernels[0].analysis.estimate().time_ms,
+            None,
+            "{launch}"
+        );
+    }
+}
+
+#[test]
+fn a_grid_with_an_upper_limit_follows_what_limits_it() {
+    let main = program(
+        "int main(int argc, char **argv) { int n; scanf(\"%d\", &n); float *d;\n\
+         scale<<<std::min((n + 127) / 128, 16), 128>>>(d, n); }\n",
+    );
+    let file = analyse(&[("main.cu", &main)], None);
+    let kernel = &file.kernels[0].analysis;
+    assert_eq!(
+        kernel.grid_formula().as_deref(),
+        Some("min(ceil(n / 128), 16)")
+    );
+    assert_eq!(kernel.facts.launch.grid, [16, 1, 1]);
+}
