@@ -237,6 +237,11 @@ pub(crate) const MOST_APART: usize = 16;
 /// Accesses that the models may walk for the trials of one rule beyond those.
 pub(crate) const MOST_WALKED: usize = 16_000;
 
+/// Changed copies of one kernel that a rule may always compile, and the accesses that those beyond the first may have in all: each
+/// is compiled and counted from the start.
+const MOST_COMPILED: usize = 4;
+const MOST_COMPILED_ACCESSES: usize = 400;
+
 /// The largest speedup a finding may promise.
 const MOST_GAIN: f64 = 1000.0;
 
@@ -256,6 +261,15 @@ impl Context<'_> {
     /// How many times as long the kernel takes with some changes: what it gains where the source has what they take away.
     fn slowdown(&self, changes: &[Change]) -> Option<f64> {
         self.try_out(changes).map(|gain| believed(gain.recip()))
+    }
+
+    /// The kernel with something changed, compiled and counted anew; `None` where it cannot be followed, and where one rule has
+    /// asked for so much of so long a kernel that more would keep the reader waiting.
+    fn recompile(&self, changed: &Kernel) -> Option<Recompilation> {
+        let tried = self.trials.get();
+        self.trials.set(tried + 1);
+        let little = tried * self.facts.accesses.len() <= MOST_COMPILED_ACCESSES;
+        (tried < MOST_COMPILED && little).then(|| (self.recompiled)(changed))?
     }
 
     fn try_out(&self, changes: &[Change]) -> Option<f64> {

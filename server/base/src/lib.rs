@@ -24,10 +24,10 @@ pub use compile_commands::{CompileCommands, DatabaseProblem, DatabaseState, File
 pub use files::{DiskFiles, Entry, EntryKind, Files, NoFiles, OpenFiles, SourceFile, Stamp};
 pub use include_search::{HeaderIndex, IncludeSearch};
 pub use launch_json::in_launch_json;
-pub use makefile::Makefile;
+pub use makefile::{Makefile, UNKNOWN};
 pub use paths::normalise;
 pub use regular::{open_regular, read_regular};
-pub use run_lines::{Program, RunLine, UNKNOWN, built_names, in_cmake, in_makefile, in_script};
+pub use run_lines::{Program, RunLine, built_names, in_cmake, in_makefile, in_script};
 pub use system_headers::is_system_header;
 pub use text::{NotText, decode};
 pub use walk::walk;

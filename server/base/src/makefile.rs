@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::run_lines::UNKNOWN;
 use crate::split_command;
 
 /// Lines of one file that are read.
@@ -16,6 +15,8 @@ const MOST_LINES: usize = 20_000;
 const LONGEST: usize = 16_384;
 /// Variables within variables.
 const DEEPEST: usize = 8;
+/// In a value, or in an argument of a command, in the place of what is not known.
+pub const UNKNOWN: char = '\0';
 
 /// The rules of a Makefile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,15 +7,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::makefile::Makefile;
+use crate::makefile::{Makefile, UNKNOWN};
 use crate::split_command;
 
 /// Lines of one file that are read.
 const MOST_LINES: usize = 20_000;
 /// Values of a `foreach` that are gone through.
 const MOST_VALUES: usize = 8;
-/// In an argument that is not known.
-pub const UNKNOWN: char = '\0';
 
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

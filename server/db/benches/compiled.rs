@@ -199,6 +199,7 @@ fn measure(case: &Case) -> bool {
         contents: &[],
         reals: &[],
         extents: &[],
+        boxes: &[],
     };
     let analysing = median(|_| analyze(&request));
 

@@ -46,6 +46,7 @@ fn main() {
         contents: &[],
         reals: &[],
         extents: &[],
+        boxes: &[],
     };
     let facts = analyze(&request);
     assert_eq!(facts.not_understood, []);

@@ -66,6 +66,7 @@ impl Counting {
             contents: &[],
             reals: &[],
             extents: &[],
+            boxes: &[],
         };
         catch_unwind(AssertUnwindSafe(|| question(&request))).unwrap_or_default()
     }

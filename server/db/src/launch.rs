@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warplens_facts::facts::{Launch, Source};
 use warplens_facts::{Cover, DEFAULT_ARGUMENT};
 use warplens_hir::Item;
-use warplens_host::{Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind, Real};
+use warplens_host::{BOX_BYTES, Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind, Real};
 use warplens_ir::{Builtin, ExprKind, Kernel, Stmt, StmtKind, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
@@ -51,6 +51,8 @@ pub(crate) struct Given {
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
     array_bytes: Vec<(String, u64)>,
+    /// Bytes that a copy brings by a parameter that is a tensor map.
+    boxes: Vec<(String, u64)>,
     /// What the run knows of the arrays' contents.
     pub(crate) contents: Vec<(String, Arc<[u8]>)>,
     /// The loop of the host program around the launch, and how often a run makes the launch, where that is known.
@@ -76,7 +78,7 @@ impl Hash for Given {
         self.reals.hash(state);
         (self.block_varies, self.asks_for_shared).hash(state);
         (self.cluster, self.allows_large_clusters).hash(state);
-        (&self.array_bytes, &self.contents).hash(state);
+        (&self.array_bytes, &self.boxes, &self.contents).hash(state);
         for memory in &self.memory {
             (memory.argument, &memory.name, memory.kind, memory.bytes).hash(state);
         }
@@ -244,6 +246,7 @@ impl Given {
             asks_for_shared: None,
             cluster: None,
             allows_large_clusters: None,
+            boxes: boxes(kernel, site.map(|(site, _)| site)),
             array_bytes: array_bytes(kernel, site.map(|(site, _)| &site.extents[..]), overrides),
             contents: site.map_or_else(Vec::new, |(site, _)| {
                 // Floating point decides no subscripts.
@@ -361,6 +364,7 @@ impl Given {
             unknowns: unknowns.collect(),
             extents: None,
             array_bytes: self.array_bytes.clone(),
+            boxes: self.boxes.clone(),
         }
     }
 
@@ -491,6 +495,7 @@ impl Given {
             unknowns: values.chosen,
             extents: Some(extents),
             array_bytes: self.array_bytes.clone(),
+            boxes: self.boxes.clone(),
         }
     }
 }
@@ -633,6 +638,8 @@ pub(crate) struct Resolved {
     pub(crate) extents: Option<[Size; 3]>,
     /// Bytes of the memory behind pointer parameters, by their names, as far as the launch says.
     pub(crate) array_bytes: Vec<(String, u64)>,
+    /// Bytes that a copy brings by a parameter that is a tensor map.
+    pub(crate) boxes: Vec<(String, u64)>,
 }
 
 /// The numbers of floating point that a launch gives, in the parameters' names; `said` is what is given by name.
@@ -743,6 +750,17 @@ pub(crate) fn whole_warps(block: [u64; 3], warp_size: u32) -> [u64; 3] {
 /// The grid with which another block covers the same threads along x.
 pub(crate) fn whole_warps_grid(grid: [u64; 3], old: [u64; 3], new: [u64; 3]) -> [u64; 3] {
     [(grid[0] * old[0]).div_ceil(new[0]).max(1), grid[1], grid[2]]
+}
+
+/// Bytes that a copy brings by a parameter that is a tensor map, where the program encodes it in sight.
+fn boxes(kernel: &Kernel, site: Option<&LaunchSite>) -> Vec<(String, u64)> {
+    let members = site.map_or(&[][..], |site| &site.members);
+    let of_maps = members.iter().filter_map(|member| {
+        let var = kernel.vars.get(member.argument)?;
+        let bytes = u64::try_from(member.value).ok()?;
+        (member.path == BOX_BYTES).then(|| (var.name.clone(), bytes))
+    });
+    of_maps.collect()
 }
 
 /// Bytes of what pointers point to, as the caller or the launch says them.

@@ -492,6 +492,7 @@ impl Sampler<'_> {
                 contents: &sizes.contents,
                 reals: &[],
                 extents: &[],
+                boxes: &[],
             });
             let counts = facts.counts.clone();
             let input = &self.analysis.input;

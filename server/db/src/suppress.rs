@@ -97,7 +97,7 @@ const OF_LAUNCHES: [&str; 6] = [
     "probability",
 ];
 
-/// Directives that give values to what their kernel does not have: nothing follows from them, and nobody would notice.
+/// Directives that give values to what their kernel does not have: nothing follows from them.
 pub(crate) fn misnamed(directives: &[Directive], kernels: &[PlacedKernel]) -> Vec<PlacedFinding> {
     let mut found = Vec::new();
     for directive in directives {

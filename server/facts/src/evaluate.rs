@@ -1695,22 +1695,37 @@ impl Executor<'_> {
             let known = !crate::context::assumed(&self.arena, id);
             self.arena.value(id).filter(|_| known)
         });
+        let boxes = self.request.boxes;
         let bytes = bytes
             .and_then(|bytes| u32::try_from(bytes).ok())
             .unwrap_or(0);
-        for (pointer, op) in [(from, Op::Load), (to, Op::Store)] {
+        let places = [from, to].map(|pointer| {
             self.settle();
-            let Place::Memory(mut array, offset) = self.pointed_at(pointer) else {
+            self.pointed_at(pointer)
+        });
+        // A copy by a tensor map brings a box.
+        let of_box = places.iter().find_map(|place| {
+            let Place::Memory(array, _) = place else {
+                return None;
+            };
+            let name = &self.arrays[array.0 as usize].name;
+            let (_, bytes) = boxes.iter().find(|(map, _)| map == name)?;
+            u32::try_from(*bytes).ok()
+        });
+        let bytes = of_box.filter(|_| rest.is_empty()).unwrap_or(bytes);
+        for (place, op) in places.into_iter().zip([Op::Load, Op::Store]) {
+            let Place::Memory(mut array, offset) = place else {
                 continue;
             };
             if self.arrays[array.0 as usize].space != Space::Shared {
                 // A tensor's map lies elsewhere than the tensor.
                 let name = self.arrays[array.0 as usize].name.clone();
-                if bytes == 0 {
+                if bytes == 0 || rest.is_empty() {
                     array = self.array(&name, Space::Global);
                 }
             }
-            let offset = if bytes == 0 {
+            let in_tensor = self.arrays[array.0 as usize].space == Space::Global && rest.is_empty();
+            let offset = if bytes == 0 || in_tensor {
                 self.unknown(false, Variation::ANY)
             } else {
                 offset

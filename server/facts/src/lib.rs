@@ -76,6 +76,8 @@ pub struct Request<'a> {
     pub contents: &'a [Contents],
     /// Bytes of the memory that pointer parameters, and members of parameters, point to, by name, where that is known.
     pub extents: &'a [(String, u64)],
+    /// Bytes that a copy by a tensor map brings, by the parameter that is the map.
+    pub boxes: &'a [(String, u64)],
 }
 
 /// The launch's own expression for its grid, read the other way round: along an axis there are

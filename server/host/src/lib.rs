@@ -159,6 +159,9 @@ impl Real {
     }
 }
 
+/// The member of a tensor map that a launch passes: bytes of the box that a copy by it brings.
+pub const BOX_BYTES: &str = "box bytes";
+
 /// The blocks of a launch along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Blocks {

@@ -2,6 +2,7 @@
 
 use warplens_syntax::BinaryOperator as Op;
 
+use super::BOX_BYTES;
 use super::arguments::Argument;
 use super::contents::filled;
 use super::events::MemoryKind;
@@ -9,7 +10,9 @@ use super::index::plain;
 use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
-use super::value::{MOST_ELEMENTS, Place, Step, Value, binary};
+use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
+use std::rc::Rc;
+
 use warplens_hir::Source;
 use warplens_ir::Type;
 
@@ -21,13 +24,19 @@ impl Host<'_> {
         arguments: &[Argument],
         source: Source,
     ) -> Option<Value> {
-        self.running.as_ref()?;
         let value = |at: usize| {
             arguments
                 .get(at)
                 .map_or(Value::Unknown, |argument| argument.value.clone())
         };
         let success = Value::int(0);
+        // By its name, or through a pointer that the driver gives under any.
+        if encodes_a_tensor_map(arguments, source) {
+            let map = self.tensor_map(arguments, source);
+            self.write_at(&value(0), map);
+            return Some(success);
+        }
+        self.running.as_ref()?;
         let plain = name.trim_end_matches("_v2");
         Some(match plain {
             "malloc" => self.memory_of(&value(0), MemoryKind::Pageable),
@@ -439,6 +448,27 @@ impl Host<'_> {
         }
     }
 
+    /// What `cuTensorMapEncodeTiled` makes: of it a launch is told how many bytes a copy brings.
+    fn tensor_map(&self, arguments: &[Argument], source: Source) -> Value {
+        let element = arguments.get(1).and_then(|argument| argument.node);
+        let element = element.and_then(|node| element_bytes(text(node, source)));
+        let value = |at: usize| arguments.get(at).map(|argument| &argument.value);
+        let rank = value(2).and_then(Value::as_int);
+        let rank = rank.and_then(|rank| usize::try_from(rank).ok());
+        let sides = value(6)
+            .map(|sides| self.elements(sides))
+            .unwrap_or_default();
+        let bytes = element.zip(rank).and_then(|(element, rank)| {
+            let sides = sides.get(..rank)?.iter().map(Value::as_int);
+            sides.fold(Some(element), |all: Option<i64>, side| {
+                all?.checked_mul(side?)
+            })
+        });
+        let bytes = bytes.map_or(Value::Unknown, |bytes| Value::Int(bytes, 64, false));
+        let fields = vec![(BOX_BYTES.to_owned(), bytes)];
+        Value::Record(Rc::new(Record::new("CUtensorMap", fields)))
+    }
+
     /// The figures of the GPU as a structure.
     pub(super) fn device_properties(&self) -> Option<Value> {
         let device = self.running.as_ref()?.device.as_ref()?;
@@ -499,4 +529,24 @@ const RANKS: &str = "OMPI_COMM_WORLD_SIZE";
 /// A number of bytes.
 fn extent(bytes: &Value) -> Option<u64> {
     u64::try_from(bytes.as_int()?).ok()
+}
+
+/// Whether a call makes a tensor map: nothing else takes twelve arguments of which one begins like this.
+fn encodes_a_tensor_map(arguments: &[Argument], source: Source) -> bool {
+    const ARGUMENTS: usize = 12;
+    let written = |argument: &Argument| argument.node.map(|node| text(node, source));
+    let mut written = arguments.iter().filter_map(written);
+    arguments.len() == ARGUMENTS && written.any(|text| text.starts_with("CU_TENSOR_MAP_"))
+}
+
+/// Bytes of an element, by the name of its type (CUDA Driver API, `CUtensorMapDataType`).
+fn element_bytes(name: &str) -> Option<i64> {
+    let bits = name.strip_prefix("CU_TENSOR_MAP_DATA_TYPE_")?;
+    Some(match bits {
+        "UINT8" => 1,
+        "UINT16" | "FLOAT16" | "BFLOAT16" => 2,
+        "UINT32" | "INT32" | "FLOAT32" | "FLOAT32_FTZ" | "TFLOAT32" | "TFLOAT32_FTZ" => 4,
+        "UINT64" | "INT64" | "FLOAT64" => 8,
+        _ => return None,
+    })
 }

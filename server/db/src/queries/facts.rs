@@ -64,7 +64,7 @@ impl<'a> FactsQuestion<'a> {
             &resolved.arguments,
             &resolved.reals,
             &resolved.covers,
-            &resolved.array_bytes,
+            &(&resolved.array_bytes, &resolved.boxes),
             &sizes.taken(),
             &of_lines,
             &contents,
@@ -110,6 +110,7 @@ impl<'a> FactsQuestion<'a> {
             probabilities: &self.probabilities,
             contents: &self.contents,
             extents: &self.resolved.array_bytes,
+            boxes: &self.resolved.boxes,
         });
         self.sizes.assumed(&mut facts.assumptions);
         facts

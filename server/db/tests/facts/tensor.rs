@@ -723,3 +723,44 @@ fn a_predicate_of_a_copy_says_that_its_source_is_ignored() {
     assert_eq!(requests("global", "load"), Some(3.0));
     assert_eq!(requests("shared", "store"), Some(4.0));
 }
+
+#[test]
+fn a_copy_by_a_tensor_map_brings_the_box_that_the_program_encodes() {
+    let text = |encode: &str| {
+        format!(
+            "#include <cuda.h>\n#include <cstdint>\n\
+             __device__ void bring(void *to, const CUtensorMap *map, int x, uint64_t *bar) {{\n\
+               asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{%2, %3}}], [%4];\" \
+                 :: \"r\"((uint32_t)__cvta_generic_to_shared(to)), \"l\"(map), \"r\"(x), \"r\"(0), \"r\"((uint32_t)__cvta_generic_to_shared(bar))); }}\n\
+             __global__ void k(const __grid_constant__ CUtensorMap a, float *out, int n) {{\n\
+               __shared__ __align__(128) unsigned short tile[64 * 128]; __shared__ uint64_t bar;\n\
+               for (int i = 0; i < n; i++) {{ if (threadIdx.x == 0) bring(tile, &a, i, &bar); __syncthreads(); }}\n\
+               out[threadIdx.x] = tile[threadIdx.x]; }}\n\
+             CUtensorMap made(void *p) {{ CUtensorMap m; cuuint64_t all[2] = {{8192, 8192}}; cuuint64_t row[1] = {{16384}};\n\
+               cuuint32_t box[2] = {{64, 128}}; cuuint32_t one[2] = {{1, 1}};\n\
+               {encode}(&m, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, all, row, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,\n\
+                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE); return m; }}\n\
+             int main() {{ void *p; float *out; cudaMalloc(&p, 8192 * 8192 * 2); cudaMalloc(&out, 512);\n\
+               k<<<64, 128>>>(made(p), out, 128); }}\n"
+        )
+    };
+    for encode in ["cuTensorMapEncodeTiled", "encode"] {
+        let found = launched(&text(encode), LaunchValues::default());
+        let copies: Vec<&Access> = found
+            .accesses
+            .iter()
+            .filter(|access| access.instruction.is_some())
+            .collect();
+        assert_eq!(copies.len(), 2);
+        for access in copies {
+            assert_eq!(access.bytes_per_request, Some(16384.0), "{encode}");
+            assert_eq!(access.requests, Some(64.0 * 128.0));
+            if access.space == "shared" {
+                assert_eq!(access.passes_per_request, Some(128.0));
+            }
+        }
+        // 134 MB at 3.35 TB/s.
+        let time = found.estimates["auto"].time_ms.expect("a time");
+        assert!((0.04..0.08).contains(&time), "{time} ms");
+    }
+}

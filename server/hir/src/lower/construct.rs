@@ -192,10 +192,8 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
             },
         ),
         Function::Mapped => {
-            let own = arguments
-                .first()
-                .map_or(Type::INT, |first| super::blocks::decayed(&first.ty));
-            (function, own)
+            let own = arguments.first().map(|first| first.ty.clone());
+            (function, own.unwrap_or(Type::INT))
         }
         Function::Tile { .. }
         | Function::CopyPastRegisters

@@ -80,9 +80,14 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "clk_event_t"
         | "reserve_id_t"
         | "nullptr_t"
-        | "va_list"
-        | "CUtensorMap" => Some(Type::Library(name.into())),
+        | "va_list" => Some(Type::Library(name.into())),
         "seq" | "device_t" => Some(Type::Library("policy".into())),
+        // The driver's, opaque: 128 bytes of a kernel's parameters.
+        "CUtensorMap" => {
+            let words = Type::Array(Arc::new(Type::SIZE), Some(16));
+            let fields = vec![("opaque".to_owned(), words)];
+            Some(Type::Struct(Arc::new(Struct::new(name, fields, false, 64))))
+        }
         // The runtime's plain structures, as its reference lists their members.
         "cudaPitchedPtr" | "hipPitchedPtr" => {
             let base = Type::Pointer(Arc::new(Type::Void), AddressSpace::Global);

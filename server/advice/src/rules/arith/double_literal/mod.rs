@@ -88,7 +88,7 @@ fn in_single(ctx: &Context<'_>, regions: &[Site]) -> Option<f64> {
     for routine in &mut kernel.routines {
         fold_block(&mut single, &mut routine.body);
     }
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     Some(crate::believed(again.gain))
 }
 

@@ -167,7 +167,7 @@ fn in_shared(ctx: &Context<'_>, atomic: &Atomic<'_>, array: VarId, words: u64) -
     begin.append(&mut kernel.body);
     begin.extend([write.stmt(StmtKind::Barrier), write.each(last, add)]);
     kernel.body = begin;
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     Some(crate::believed(again.gain))
 }
 

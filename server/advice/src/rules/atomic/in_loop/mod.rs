@@ -104,7 +104,7 @@ fn once_behind(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> Option<
         restrict: false,
         volatile: false,
     });
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     Some(crate::believed(again.gain))
 }
 
@@ -126,7 +126,7 @@ impl Behind {
         }
     }
 
-    /// What stands around the loop: the sum that begins at zero, and the atomic.
+    /// What is put around the loop: the sum that begins at zero, and the atomic.
     fn around(&self, mut call: Expr) -> [Stmt; 2] {
         let ty = call.ty.clone();
         let zero = || match ty {

@@ -86,7 +86,7 @@ fn unrolled(ctx: &Context<'_>, accesses: &[usize]) -> Option<f64> {
     });
     let mut kernel = ctx.kernel.clone();
     fold_block(&mut Unrolled(&counters), &mut kernel.body);
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     let of_array = |(site, _, times): &(Site, Class, f64)| *times > 0.0 && sites.contains(site);
     (!again.after.iter().any(of_array)).then(|| crate::believed(again.gain))
 }

@@ -158,7 +158,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch, trips: f64) -> Option<Finding> {
     };
     let mut kernel = ctx.kernel.clone();
     decide(&mut kernel.body, branch.site, taken);
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     let gain = crate::believed(again.gain);
     let (before, after) = again.instructions;
     // What the test costs once for each iteration.

@@ -175,7 +175,7 @@ fn finding(ctx: &Context<'_>, candidate: &Candidate, counting: f64) -> Option<Fi
     let mut kernel = ctx.kernel.clone();
     let asked = times.unwrap_or(0);
     set_unroll(&mut kernel.body, &mut { candidate.number }, asked);
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     let gain = crate::believed(again.gain);
     let (before, after) = again.instructions;
     if gain < wording::WORTH_KNOWING || after >= before || again.spill_bytes.1 > again.spill_bytes.0

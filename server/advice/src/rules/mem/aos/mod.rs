@@ -78,7 +78,7 @@ pub(crate) fn loaded_whole(ctx: &Context<'_>, access: &Access) -> Option<f64> {
     for var in &mut kernel.vars {
         aligned.align(&mut var.ty);
     }
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     Some(crate::believed(again.gain))
 }
 

@@ -51,7 +51,7 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let access = &ctx.facts.accesses[index];
     let mut changed = ctx.kernel.clone();
     past_registers(&mut changed.body, &copies, &mut false);
-    let again = (ctx.recompiled)(&changed)?;
+    let again = ctx.recompile(&changed)?;
     let executed = |all: &[(Site, Class, f64)], of: &dyn Fn(Class) -> bool| -> f64 {
         let all = all.iter().filter(|(_, class, _)| of(*class));
         all.map(|(.., times)| times).sum()

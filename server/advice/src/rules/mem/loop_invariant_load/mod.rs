@@ -67,7 +67,7 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
         let global = matches!(var.ty, Type::Pointer(_, AddressSpace::Global));
         var.restrict |= global && !var.volatile;
     }
-    let again = (ctx.recompiled)(&kernel)?;
+    let again = ctx.recompile(&kernel)?;
     let device = |all: &[(Site, Class, f64)]| -> f64 {
         let all = all.iter().filter(|(_, class, _)| is_device(*class));
         all.map(|(.., times)| times).sum()
