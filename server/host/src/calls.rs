@@ -113,6 +113,9 @@ impl Host<'_> {
             return Value::Unknown;
         }
         let arguments = self.arguments(list, source);
+        if self.leaving.is_some() {
+            return Value::Unknown;
+        }
         let (name_node, template_list) = name_of_function(function);
         let named = Named {
             name: text(name_node, source).trim().to_owned(),
@@ -694,6 +697,9 @@ impl Host<'_> {
         let by_reference =
             declarator.is_some_and(|declarator| declarator.kind() == Kind::ReferenceDeclarator);
 
+        if !frame.returns.is_empty() {
+            self.only_perhaps();
+        }
         if !frame.returns.is_empty() && (goes_on || frame.returns.len() > 1) {
             let mut states = frame.returns;
             if goes_on {

@@ -1,5 +1,6 @@
 //! Expressions of host functions.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::objects::Instance;
 use super::state::Host;
 use super::value::moved;
 use super::value::{Extent, FunctionName, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::value::{MAP, Meaning, Scope};
+use super::value::{GAP, MAP, Meaning, Scope};
 use super::value::{joined, spelled};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
@@ -32,7 +33,7 @@ impl Host<'_> {
             self.forget_everything();
             return Value::Unknown;
         }
-        if self.spent() {
+        if self.spent() || self.leaving.is_some() {
             return Value::Unknown;
         }
         self.depth += 1;
@@ -63,6 +64,25 @@ impl Host<'_> {
             Some(value) => self.eval(value, again),
             None => Value::Unknown,
         })
+    }
+
+    /// `(a = 1, b)`, which reads with an error behind `a` or behind `1`: its parts, each parsed by itself.
+    fn misread_comma(&mut self, whole: Node, source: Source) -> Value {
+        let all = text(whole, source);
+        let mut value = Value::Unknown;
+        for part in between_commas(all) {
+            let one = all.get(part.clone()).unwrap_or_default();
+            let fragment = misread::parsed(one, self.unit.language);
+            let again = source.again(&fragment, whole.start_byte() + part.start);
+            value = match misread::expression(&fragment) {
+                Some(one) if !fragment.tree.root_node().has_error() => self.eval(one, again),
+                _ => {
+                    self.forget_everything();
+                    Value::Unknown
+                }
+            };
+        }
+        value
     }
 
     fn expression(&mut self, node: Node, source: Source) -> Value {
@@ -96,6 +116,9 @@ impl Host<'_> {
                     value = self.eval(part, source);
                 }
                 value
+            }
+            Kind::CommaExpression | Kind::AssignmentExpression if misread_as(node, source) => {
+                self.misread_comma(node, source)
             }
             Kind::CommaExpression => {
                 if let Some(left) = field(Field::Left) {
@@ -452,7 +475,7 @@ impl Host<'_> {
                         .map_or(Value::Unknown, Value::truth),
                     None => {
                         let touched = self.touched_mark();
-                        let b = self.eval(right, source).decided();
+                        let b = self.perhaps(|host| host.eval(right, source).decided());
                         self.forget_touched(touched);
                         match b {
                             Some(second) if second != and => Value::truth(second),
@@ -848,7 +871,7 @@ impl Host<'_> {
 
     /// Where the value of an expression is kept.
     pub(super) fn place(&mut self, node: Node, source: Source) -> Option<Place> {
-        if self.is_too_deep() || self.spent() {
+        if self.is_too_deep() || self.spent() || self.leaving.is_some() {
             return None;
         }
         self.depth += 1;
@@ -1008,10 +1031,13 @@ impl Host<'_> {
         match value {
             Value::Float(_, bits) => return Type::Float { bits: *bits },
             Value::Int(_, bits, signed) if node.kind() != Kind::Null => {
-                // Literals and arithmetic know their types; enumerations are `int` too.
-                return Type::Int {
-                    bits: *bits,
-                    signed: *signed,
+                // Literals and arithmetic know their types; enumerations and bit-fields are `int` too.
+                return match bits {
+                    1 | 8 | 16 | 32 | 64 => Type::Int {
+                        bits: *bits,
+                        signed: *signed,
+                    },
+                    _ => Type::INT,
                 };
             }
             Value::Dims(_) => return Type::Vector(Arc::new(Type::UINT), 3),
@@ -1102,6 +1128,38 @@ fn stands_alone(node: Node) -> bool {
     false
 }
 
+/// Whether parts between commas were read as something with an error in it.
+fn misread_as(node: Node, source: Source) -> bool {
+    parts(node).iter().any(|part| part.kind() == Kind::Error)
+        && between_commas(text(node, source)).len() > 1
+}
+
+/// The parts of a text between its commas; those in brackets and in quotes are inside of one.
+fn between_commas(text: &str) -> Vec<Range<usize>> {
+    let (mut all, mut from, mut depth) = (Vec::new(), 0, 0u32);
+    let mut quote: Option<char> = None;
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => {
+                letters.next();
+            }
+            (Some(open), letter) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                all.push(from..at);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(from..text.len());
+    all
+}
+
 fn number(text: &str) -> Value {
     let (value, ty) = Lowering::host_number(text);
     match (value, ty) {
@@ -1121,8 +1179,35 @@ fn number(text: &str) -> Value {
 fn string(node: Node, source: Source) -> String {
     let whole = text(node, source);
     let whole = whole.trim_start_matches(['u', 'U', 'L', '8', 'R']);
-    whole
-        .trim_start_matches('"')
-        .trim_end_matches('"')
-        .to_owned()
+    let inner = whole.strip_prefix('"').unwrap_or(whole);
+    let inner = inner.strip_suffix('"').unwrap_or(inner);
+    if node.kind() == Kind::RawStringLiteral {
+        return inner.to_owned();
+    }
+    unescaped(inner)
+}
+
+/// The characters that a literal's text represents; a gap for one that no text here holds.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            out.push(letter);
+            continue;
+        }
+        out.push(match letters.next() {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some(same @ ('\\' | '"' | '\'' | '?')) => same,
+            // A line that goes on in the next one.
+            Some('\n') => continue,
+            _ => {
+                while letters.next_if(char::is_ascii_hexdigit).is_some() {}
+                GAP
+            }
+        });
+    }
+    out
 }

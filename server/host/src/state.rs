@@ -11,6 +11,7 @@ use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
+use super::leaving::Leaving;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
@@ -205,6 +206,10 @@ pub(super) struct Host<'p> {
     /// Those of them that the file changes somewhere.
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
+    /// What a run is leaving functions and loops for, other than by `return` and `break`: nothing happens until then.
+    pub(super) leaving: Option<Leaving>,
+    /// The `try`s that the walk is in, outermost first: whether some runs throw in it.
+    pub(super) attempts: Vec<bool>,
     pub(super) sites: Vec<Met>,
     /// What else happens, and the launches among it, as far as a run is followed.
     pub(super) events: Vec<HostEvent>,
@@ -284,6 +289,8 @@ impl<'p> Host<'p> {
             globals: FxHashMap::default(),
             changing: Vec::new(),
             breakables: Vec::new(),
+            leaving: None,
+            attempts: Vec::new(),
             sites: Vec::new(),
             events: Vec::new(),
             lost_events: false,

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use warplens_syntax::{BinaryOperator as Op, Expanded};
 
 use super::data::DataRef;
+use super::kinds::wrapped;
 use super::linked::Linked;
 use super::random::Generator;
 use warplens_hir::{Lowering, Space};
@@ -113,6 +114,29 @@ pub(super) struct Record {
     /// What the template parameters of its class represent, and of those that it is derived from; without classes that
     /// have none.
     pub(super) bindings: Rc<Vec<(String, Bindings)>>,
+    /// The types of its fields that are numbers, as far as its class was read: a bit-field has its own width.
+    pub(super) numbers: Rc<Vec<(String, FieldNumber)>>,
+}
+
+/// What a field holds that is a number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FieldNumber {
+    pub(super) ty: Type,
+    /// Of a bit-field: how many it has.
+    pub(super) width: Option<u8>,
+}
+
+impl FieldNumber {
+    /// A value as the field holds it.
+    pub(super) fn held(&self, value: Value) -> Value {
+        match (value.converted(&self.ty), self.width) {
+            // One bit is no `bool`.
+            (Value::Int(value, _, signed), Some(width)) if self.ty != Type::BOOL => {
+                Value::Int(wrapped(value, width, signed), width.max(2), signed)
+            }
+            (value, _) => value,
+        }
+    }
 }
 
 impl Record {
@@ -122,6 +146,24 @@ impl Record {
             class: class.to_owned(),
             fields,
             bindings: Rc::default(),
+            numbers: Rc::default(),
+        }
+    }
+
+    /// A value as that field holds it.
+    pub(super) fn held(&self, field: &str, value: Value) -> Value {
+        match self.numbers.iter().find(|(name, _)| name == field) {
+            Some((_, number)) => number.held(value),
+            None => value,
+        }
+    }
+
+    /// Gives a field that value; one that it does not have yet is added.
+    pub(super) fn set(&mut self, field: &str, value: Value) {
+        let value = self.held(field, value);
+        match self.fields.iter_mut().find(|(name, _)| name == field) {
+            Some((_, held)) => *held = value,
+            None => self.fields.push((field.to_owned(), value)),
         }
     }
 
@@ -422,12 +464,8 @@ impl Value {
                     Value::Record(record) => (**record).clone(),
                     _ => Record::default(),
                 };
-                match record.fields.iter_mut().find(|(of, _)| of == name) {
-                    Some((_, value)) => *value = value.with(rest, new),
-                    None => record
-                        .fields
-                        .push((name.clone(), Value::Unknown.with(rest, new))),
-                }
+                let before = self.at(step);
+                record.set(name, before.with(rest, new));
                 Value::Record(Rc::new(record))
             }
             _ => Value::Unknown,
@@ -467,6 +505,7 @@ impl Value {
                     class: a.class.clone(),
                     fields,
                     bindings: Rc::clone(&a.bindings),
+                    numbers: Rc::clone(&a.numbers),
                 }))
             }
             (Value::Text(a), Value::Text(b)) => common(a, b),
@@ -504,6 +543,7 @@ impl Value {
                     class: b.class.clone(),
                     fields: fields.filter(known).collect(),
                     bindings: Rc::clone(&b.bindings),
+                    numbers: Rc::clone(&b.numbers),
                 }))
             }
             _ => Value::Unknown,

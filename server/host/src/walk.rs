@@ -6,6 +6,7 @@ use super::arguments::Argument;
 use super::containers::whole;
 use super::events::Side;
 use super::index::{class_name, declared_name, plain};
+use super::leaving::Leaving;
 use super::nodes::{names_fields, parts, quoted, text};
 use super::objects::arguments_of_type;
 use super::state::{Breakable, Host};
@@ -24,13 +25,13 @@ impl Host<'_> {
             self.forget_everything();
             return true;
         }
-        if self.spent() {
+        if self.spent() || self.leaving.is_some() {
             return false;
         }
         self.depth += 1;
         let goes_on = self.statement_inner(node, source);
         self.depth -= 1;
-        goes_on
+        goes_on && self.leaving.is_none()
     }
 
     fn statement_inner(&mut self, node: Node, source: Source) -> bool {
@@ -70,7 +71,11 @@ impl Host<'_> {
                     return true;
                 }
                 self.eval(inner, source);
-                !never_returns(inner, source)
+                let ends = never_returns(inner, source);
+                if ends && self.running.is_some() && self.leaving.is_none() {
+                    self.leaving = Some(Leaving::Ended);
+                }
+                !ends
             }
             Kind::IfStatement => self.if_statement(node, source),
             Kind::ForStatement => self.scoped(|host| {
@@ -116,7 +121,12 @@ impl Host<'_> {
                 }
                 false
             }
-            Kind::ThrowStatement | Kind::GotoStatement | Kind::CoReturnStatement => {
+            Kind::ThrowStatement => {
+                self.leaves_loops();
+                self.throw_statement(node, source);
+                false
+            }
+            Kind::GotoStatement | Kind::CoReturnStatement => {
                 self.leaves_loops();
                 false
             }
@@ -128,6 +138,7 @@ impl Host<'_> {
                     .filter(|part| part.kind() != Kind::StatementIdentifier)
                     .all(|part| self.statement(part, source))
             }
+            Kind::TryStatement if self.running.is_some() => self.attempt(node, source),
             Kind::TryStatement => {
                 let goes_on = field(Field::Body).is_none_or(|body| self.statement(body, source));
                 for clause in parts(node) {
@@ -170,7 +181,7 @@ impl Host<'_> {
         }
     }
 
-    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         if let Some(frame) = self.frames.last_mut() {
             frame.scopes.push(super::value::Scope::default());
         }
@@ -327,6 +338,10 @@ impl Host<'_> {
         then: impl FnOnce(&mut Self) -> bool,
         otherwise: impl FnOnce(&mut Self) -> bool,
     ) -> bool {
+        // The condition threw.
+        if self.leaving.is_some() {
+            return false;
+        }
         match value {
             Some(true) => {
                 self.aside(|host| {
@@ -346,13 +361,13 @@ impl Host<'_> {
                 let mark = self.mark();
                 self.enter(Some(condition), Side::Then, true, source);
                 self.suppose(condition, true, false, source);
-                let first = then(self);
+                let first = self.perhaps(then);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
                 self.leave();
                 self.enter(Some(condition), Side::Else, true, source);
                 self.suppose(condition, false, false, source);
-                let second = otherwise(self);
+                let second = self.perhaps(otherwise);
                 self.leave();
                 if !first {
                     return second;
@@ -630,7 +645,7 @@ impl Host<'_> {
         self.breakables.push(breakable);
         self.enter(Some(node), Side::Loop, true, source);
         if let Some(body) = field(Field::Body) {
-            self.statement(body, source);
+            self.perhaps(|host| host.statement(body, source));
         }
         self.leave();
         self.breakables.pop();
@@ -665,6 +680,9 @@ impl Host<'_> {
                 Some(self.eval(label, source))
             })
             .collect();
+        if self.leaving.is_some() {
+            return false;
+        }
         let known = value.as_int();
         let chosen = known.and_then(|known| {
             if labels
@@ -720,7 +738,11 @@ impl Host<'_> {
                 states
             };
             if live {
-                let mut states = run(self);
+                let mut states = if chosen.is_some() {
+                    run(self)
+                } else {
+                    self.perhaps(run)
+                };
                 self.take_back(mark);
                 if chosen.is_some() {
                     taken = Some(states);
@@ -735,6 +757,9 @@ impl Host<'_> {
         }
         if let Some(taken) = taken {
             let goes_on = !taken.is_empty();
+            if goes_on {
+                self.only_perhaps();
+            }
             self.join(&taken);
             return goes_on;
         }

@@ -1,0 +1,156 @@
+//! The language of host programs in a run: what their expressions, functions and objects come to, and what they do not.
+
+mod common;
+
+use common::running::{LAUNCH, launches, n};
+
+/// Bodies of `main` that leave a value in `n`, with that value; `None`: it must stay unknown.
+fn come_to(before: &str, cases: &[(&str, Option<i64>)]) {
+    for (body, expected) in cases {
+        let body = format!("int n = 0; {body} {LAUNCH}");
+        assert_eq!(n(before, &body), *expected, "{body}");
+    }
+}
+
+/// A number that a program reads.
+const READ: &str = "int u = 0; scanf(\"%d\", &u);";
+
+#[test]
+fn fields_hold_what_their_types_hold() {
+    let before = "struct Flags { unsigned level : 3; int offset : 4; unsigned on : 1; int rest; };
+        struct Sizes { int n; unsigned char few; Sizes(double of) : n(of), few(of) {} };";
+    let cases = [
+        (
+            "Flags f = {9, 8, 3, 3}; n = f.level + f.on + f.rest;",
+            Some(5),
+        ),
+        (
+            "Flags f = {0, 7, 0, 0}; f.offset += 2; n = f.offset;",
+            Some(-7),
+        ),
+        (
+            "Flags f; f.level = 6; for (int i = 0; i < 20; i++) f.level++; n = f.level;",
+            Some(2),
+        ),
+        (
+            "Sizes s(300.9); s.few += 1; n = s.n * 2 + s.few;",
+            Some(645),
+        ),
+        ("Sizes s(1); s.n = 7.9; n = s.n * 2;", Some(14)),
+    ];
+    come_to(before, &cases);
+    let unknown = format!("{READ} Flags f; f.level = u; n = f.level;");
+    come_to(before, &[(&unknown, None)]);
+}
+
+#[test]
+fn parts_between_commas_happen_in_turn() {
+    let cases = [
+        ("n = (g = 4, g + 1);", Some(5)),
+        (
+            "int x = 3; int y = (x = 5, twice(x), x + g); n = y;",
+            Some(10),
+        ),
+        (
+            "int x = 1; int y = ((x += 2), (x *= 3)); n = x * 100 + y;",
+            Some(909),
+        ),
+        ("int y = (g = u, g + 1); n = y;", None),
+    ];
+    let cases = cases.map(|(body, expected)| (format!("{READ} {body}"), expected));
+    let cases: Vec<(&str, Option<i64>)> =
+        cases.iter().map(|(body, n)| (body.as_str(), *n)).collect();
+    come_to(
+        "int g = 1; int twice(int v) { g = v; return v * 2; }",
+        &cases,
+    );
+}
+
+#[test]
+fn exceptions_go_to_the_clause_that_catches_them() {
+    let before = "struct Failure : std::runtime_error { int code; Failure(int c) : code(c) {} };
+        int checked(int x) { if (x > 3) throw 8; return x; }
+        int sum(int most) { int s = 0; for (int i = 0; i < most; i++) s += checked(i); return s; }
+        int kind(int x) { try { if (x == 0) throw Failure(4); if (x == 1) throw 2.5; return 9; }
+          catch (int) { return 1; } catch (const std::exception &e) { return 2; } catch (...) { return 3; } }";
+    let cases = [
+        (
+            "try { n = 1; checked(5); n = 5; } catch (int e) { n = n + e; }",
+            Some(9),
+        ),
+        (
+            "try { n = sum(9); n = 2; } catch (int e) { n += e; }",
+            Some(8),
+        ),
+        ("try { n = sum(4); } catch (int e) { n += e; }", Some(6)),
+        ("n = kind(0) * 100 + kind(1) * 10 + kind(2);", Some(239)),
+        (
+            "try { throw Failure(40); } catch (const Failure &f) { n = f.code; }",
+            Some(40),
+        ),
+        (
+            "try { n = std::stoi(\"x\"); } catch (const std::exception &e) { n = 13; }",
+            Some(13),
+        ),
+        (
+            "try { n = std::stoi(\"12k\"); } catch (const std::exception &e) { n = 13; }",
+            Some(12),
+        ),
+        (
+            "for (int i = 0; i < 6; i++) { try { n += checked(i); } catch (int) { n += 100; continue; } n += 10; }",
+            Some(246),
+        ),
+        (
+            "try { try { throw 3; } catch (long) { n = 1; } n = 2; } catch (int e) { n += e; }",
+            Some(3),
+        ),
+    ];
+    come_to(before, &cases);
+    // Whether it is thrown is not known.
+    for body in [
+        "n = 1; try { n = 2; checked(u); n = 3; } catch (int) { n = n * 2; }",
+        "try { n = checked(u) > 9; } catch (int e) { n = e; }",
+        "n = 4; try { if (u) throw 1; } catch (...) { n = 5; }",
+    ] {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+    // No clause goes on.
+    let body =
+        format!("{READ} n = 4; try {{ if (u) throw 1; n += 2; }} catch (...) {{ return 1; }}");
+    come_to(before, &[(&body, Some(6))]);
+}
+
+#[test]
+fn behind_what_ends_the_program_nothing_is_launched() {
+    let before = "void usage() { puts(\"usage\"); exit(1); }
+        void check(int ok) { if (!ok) throw std::runtime_error(\"no\"); }";
+    let made = |body: &str| launches(before, &format!("int n = 3; {body} {LAUNCH}")).len();
+    assert_eq!(made("if (argc < 5) usage();"), 0);
+    assert_eq!(made("if (argc < 2) usage();"), 1);
+    assert_eq!(made("check(argc == 7);"), 0);
+    assert_eq!(made("check(argc == 2);"), 1);
+    assert_eq!(made(&format!("{READ} if (u) usage(); check(u);")), 1);
+}
+
+#[test]
+fn streams_of_characters_are_read_part_by_part() {
+    let cases = [
+        (
+            "std::stringstream in(\"4,5,,6\"); std::string t; int all = 0;
+             while (std::getline(in, t, ',')) { all++; if (!t.empty()) n += std::stoi(t); } n += all * 100;",
+            Some(415),
+        ),
+        (
+            "std::istringstream in(\"a\\nbcd\\n\"); std::string t;
+             while (std::getline(in, t)) n = n * 10 + t.size();",
+            Some(13),
+        ),
+        ("std::string t = \"7\"; std::getline(std::cin, t); n = t.size();", None),
+        (
+            "std::ifstream in(\"sizes.txt\"); std::string t; n = 3;
+             while (std::getline(in, t)) n += std::stoi(t);",
+            None,
+        ),
+    ];
+    come_to("", &cases);
+}
