@@ -22,7 +22,7 @@ use warplens_ir::{Bindings, Bound};
 /// Calls nest this deep at most.
 const DEEPEST_CALLS: usize = 7;
 /// The same in a run.
-const DEEPEST_CALLS_OF_RUN: usize = 24;
+const DEEPEST_CALLS_OF_RUN: usize = 40;
 /// Calls of lambdas, which nest as they are written: a choice of each of many constants takes two.
 const DEEPEST_LAMBDAS: usize = 20;
 
@@ -90,6 +90,7 @@ impl Host<'_> {
             beside: self.beside,
             own_call: None,
             identity: (Arc::as_ptr(source.parsed) as usize, start),
+            around: self.around.len(),
             is_lambda: false,
         }
     }
@@ -481,7 +482,7 @@ impl Host<'_> {
     }
 
     /// A function of the file or of a header; `None` where it is not walked.
-    fn call_named(
+    pub(super) fn call_named(
         &mut self,
         node: Node,
         named: &Named,
@@ -587,7 +588,7 @@ impl Host<'_> {
     ) -> Value {
         let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
         let active = self.frames.iter().any(|frame| frame.identity == identity);
-        if active
+        if (active && !self.may_call_again(identity))
             || self.open_calls(false) >= self.deepest_calls()
             || self.is_too_deep()
             || self.is_spent()
@@ -645,7 +646,7 @@ impl Host<'_> {
             }
             None => None,
         };
-        let value = self.within_its_share(&named.name, |host| {
+        let value = self.within_its_share(&named.name, active, |host| {
             host.frames.push(frame);
             let back = host.bind_arguments(&parameters, arguments, callee);
             let value = host.body_of(function, callee);
@@ -690,6 +691,7 @@ impl Host<'_> {
             None => true,
         };
         self.breakables = breakables;
+        let given = self.number_given(function, source);
         let Some(frame) = self.frames.pop() else {
             return Value::Unknown;
         };
@@ -715,12 +717,35 @@ impl Host<'_> {
             self.join(&[only]);
         }
         let result = frame.result.unwrap_or(Value::Unknown);
+        let result = match given {
+            Some(ty) => result.converted(&ty),
+            None => result,
+        };
         if self.running.is_some() && !by_reference {
             self.given_away(result)
         } else {
             result
         }
     }
+    /// The type of the number that the function on top gives, in a run, where it has returned one.
+    fn number_given(&mut self, function: Node, source: Source) -> Option<Type> {
+        self.running.as_ref()?;
+        let result = self.frames.last()?.result.as_ref()?;
+        if !matches!(result, Value::Int(..) | Value::Float(..)) {
+            return None;
+        }
+        let declarator = function.field(Field::Declarator)?;
+        if declarator.kind() != Kind::FunctionDeclarator {
+            return None;
+        }
+        let ty = function.field(Field::Type)?;
+        let ty = match Type::named(text(ty, source).trim(), false) {
+            Some(ty) => ty,
+            None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))?,
+        };
+        matches!(ty, Type::Int { .. } | Type::Float { .. }).then_some(ty)
+    }
+
     /// Calls a lambda; without arguments nothing is known of its parameters. `None` where it is not walked.
     pub(super) fn call_lambda(
         &mut self,
@@ -728,7 +753,8 @@ impl Host<'_> {
         arguments: Option<&[Argument]>,
     ) -> Option<Value> {
         let identity = (Arc::as_ptr(&lambda.text) as usize, lambda.range.start);
-        if self.frames.iter().any(|frame| frame.identity == identity)
+        let active = self.frames.iter().any(|frame| frame.identity == identity);
+        if (active && (arguments.is_none() || !self.may_call_again(identity)))
             || self.open_calls(true) >= DEEPEST_LAMBDAS
         {
             return None;
@@ -751,6 +777,7 @@ impl Host<'_> {
             beside: self.beside,
             own_call: outer.own_call.clone(),
             identity,
+            around: self.around.len(),
             is_lambda: true,
         };
         self.frames.push(frame);

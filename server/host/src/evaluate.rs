@@ -10,12 +10,14 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
+use super::arguments::Argument;
 use super::command_line::NPOS;
 use super::containers::whole;
 use super::events::MemoryKind;
 use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
 use super::objects::Instance;
+use super::operators::spelled as spelled_operator;
 use super::state::Host;
 use super::value::moved;
 use super::value::{Extent, FunctionName, Lambda, LambdaRef, Place, Record, Step, Value, binary};
@@ -132,6 +134,25 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let value = self.eval(argument, source);
+                if let Value::Record(_) = value {
+                    let operand = self.operand(argument, &value, source);
+                    let spelled = match UnaryExpression::cast(node).and_then(UnaryExpression::op) {
+                        Some(UnaryOperator::Minus) => "-",
+                        Some(UnaryOperator::Plus) => "+",
+                        Some(UnaryOperator::Not) => "!",
+                        Some(UnaryOperator::Complement) => "~",
+                        None => return Value::Unknown,
+                    };
+                    if let Some(own) = self.operator_call(spelled, &[operand], node, source) {
+                        return own;
+                    }
+                    if spelled == "!" {
+                        return self
+                            .truth_of(&value)
+                            .map_or(Value::Unknown, |value| Value::truth(!value));
+                    }
+                }
+                let value = self.as_number(&value, None).unwrap_or(value);
                 match UnaryExpression::cast(node).and_then(UnaryExpression::op) {
                     Some(UnaryOperator::Minus) => match value {
                         Value::Float(value, bits) => Value::Float(-value, bits),
@@ -184,6 +205,11 @@ impl Host<'_> {
                         }
                     }
                     value @ (Value::Kernels(_) | Value::Lambda(_) | Value::Function(_)) => value,
+                    value @ Value::Record(_) => {
+                        let operand = self.operand(argument, &value, source);
+                        self.operator_call("*", &[operand], node, source)
+                            .unwrap_or(Value::Unknown)
+                    }
                     _ => Value::Unknown,
                 }
             }
@@ -203,6 +229,9 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let before = self.read(&place);
+                if let Value::Record(_) = before {
+                    return self.stepped(&place, before, operator, postfix, node, source);
+                }
                 let after = match &before {
                     Value::Address(_) | Value::Text(_) if self.running.is_some() => {
                         pointer_moved(&before, operator, &Value::int(1))
@@ -221,7 +250,7 @@ impl Host<'_> {
                 let value = self.eval(condition, source);
                 let then = field(Field::Consequence);
                 let (mut first, mut second) = (value.clone(), Value::Unknown);
-                let decided = value.decided();
+                let decided = self.truth_of(&value);
                 self.either(
                     decided,
                     condition,
@@ -283,6 +312,11 @@ impl Host<'_> {
                 self.constructed(&class, &given, true, place.slot, source)
             }
             Kind::SubscriptExpression | Kind::FieldExpression => {
+                if node.kind() == Kind::SubscriptExpression
+                    && let Some(value) = self.subscript_of_object(node, source)
+                {
+                    return value;
+                }
                 if let Some(place) = self.place(node, source) {
                     let value = self.read_number(&place);
                     // A field that is an array is a pointer to it.
@@ -462,20 +496,23 @@ impl Host<'_> {
         match operator {
             Op::And | Op::Or => {
                 let and = operator == Op::And;
-                match a.decided() {
+                match self.truth_of(&a) {
                     Some(first) if first != and => {
                         self.aside(|host| {
                             host.eval(right, source);
                         });
                         Value::truth(first)
                     }
-                    Some(_) => self
-                        .eval(right, source)
-                        .decided()
-                        .map_or(Value::Unknown, Value::truth),
+                    Some(_) => {
+                        let b = self.eval(right, source);
+                        self.truth_of(&b).map_or(Value::Unknown, Value::truth)
+                    }
                     None => {
                         let touched = self.touched_mark();
-                        let b = self.perhaps(|host| host.eval(right, source).decided());
+                        let b = self.perhaps(|host| {
+                            let b = host.eval(right, source);
+                            host.truth_of(&b)
+                        });
                         self.forget_touched(touched);
                         match b {
                             Some(second) if second != and => Value::truth(second),
@@ -531,6 +568,9 @@ impl Host<'_> {
                     }
                     _ => (a, b),
                 };
+                if let Some(value) = self.operator_on(operator, [left, right], [&a, &b], source) {
+                    return value;
+                }
                 match (&a, operator) {
                     // A pointer moves within its array.
                     (Value::Address(_) | Value::Text(_), Op::Add | Op::Subtract)
@@ -564,13 +604,31 @@ impl Host<'_> {
             None => self.eval(right, source),
         };
         let Some(place) = self.place(left, source) else {
+            let to = left.field(Field::Argument);
+            // Where an object of the program leads to.
+            if matches!(
+                left.kind(),
+                Kind::PointerExpression | Kind::SubscriptExpression
+            ) && self.running.is_some()
+                && to.is_some_and(|to| matches!(self.eval(to, source), Value::Record(_)))
+            {
+                self.forget_everything();
+                return Value::Unknown;
+            }
             self.eval(left, source);
             let number = matches!(value, Value::Int(..) | Value::Float(..));
             self.forget_returned(left, number, source);
             return Value::Unknown;
         };
         let before = self.read(&place);
+        if let Some(own) = self.assigned_by_itself(&place, &before, operator, right, &value, source)
+        {
+            return own;
+        }
         if let Some(AssignOperator::With(operator)) = operator {
+            let value_of =
+                |host: &mut Self, value: Value| host.as_number(&value, None).unwrap_or(value);
+            value = value_of(self, value);
             value = binary(operator, &before, &value);
         } else {
             let dims = matches!(before, Value::Dims(_));
@@ -593,6 +651,62 @@ impl Host<'_> {
         }
         self.assign(&place, value);
         self.read(&place)
+    }
+
+    /// An assignment to an object whose class says itself what that does, as an object of its own type or with an operator.
+    fn assigned_by_itself(
+        &mut self,
+        place: &Place,
+        before: &Value,
+        operator: Option<AssignOperator>,
+        right: Node,
+        value: &Value,
+        source: Source,
+    ) -> Option<Value> {
+        let Value::Record(record) = before else {
+            return None;
+        };
+        let spelled = match operator {
+            Some(AssignOperator::With(operator)) => format!("{}=", spelled_operator(operator)?),
+            _ => "=".to_owned(),
+        };
+        if !self.index.classes.contains_key(&record.class) {
+            return None;
+        }
+        let object = Argument {
+            value: before.clone(),
+            place: Some(place.clone()),
+            node: None,
+        };
+        let given = self.operand(right, value, source);
+        self.operator_call(&spelled, &[object, given], right, source)?;
+        Some(self.read(place))
+    }
+
+    /// `++` and `--` of an object, as its class says it.
+    fn stepped(
+        &mut self,
+        place: &Place,
+        before: Value,
+        operator: Op,
+        postfix: bool,
+        node: Node,
+        source: Source,
+    ) -> Value {
+        let spelled = if operator == Op::Add { "++" } else { "--" };
+        let mut operands = vec![Argument {
+            value: before,
+            place: Some(place.clone()),
+            node: None,
+        }];
+        if postfix {
+            operands.push(Argument::of(Value::int(0)));
+        }
+        let value = self.operator_call(spelled, &operands, node, source);
+        value.unwrap_or_else(|| {
+            self.forget_at(place);
+            Value::Unknown
+        })
     }
 
     /// A pointer that an expression names is counted on from.
@@ -682,7 +796,7 @@ impl Host<'_> {
 
     pub(super) fn cast(&mut self, value: Value, ty: Node, source: Source) -> Value {
         match &value {
-            Value::Int(..) | Value::Float(..) | Value::Linked(_) => {}
+            Value::Int(..) | Value::Float(..) | Value::Linked(_) | Value::Record(_) => {}
             // Pointers, kernels and the like stay what they are.
             _ => return value,
         }
@@ -691,6 +805,14 @@ impl Host<'_> {
             Some(ty) => Some(ty),
             None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source)),
         };
+        if let Value::Record(_) = value {
+            return match ty {
+                Some(ty @ (Type::Int { .. } | Type::Float { .. })) => self
+                    .as_number(&value, Some(&ty))
+                    .map_or(Value::Unknown, |number| number.converted(&ty)),
+                _ => value,
+            };
+        }
         match ty {
             Some(ty @ (Type::Int { .. } | Type::Float { .. })) => value.converted(&ty),
             Some(Type::Pointer(..)) => value,
@@ -862,7 +984,8 @@ impl Host<'_> {
             return Value::Address(place);
         }
         let place = self.temporary(ty, Value::Unknown);
-        let value = self.constructed(&class, &given, false, place.slot, source);
+        let braces = list.is_some_and(|list| list.kind() == Kind::InitializerList);
+        let value = self.constructed(&class, &given, braces, place.slot, source);
         self.slots[place.slot].value = value;
         Value::Address(place)
     }
@@ -898,7 +1021,7 @@ impl Host<'_> {
                 let arrow =
                     field(Field::Operator).is_some_and(|operator| text(operator, source) == "->");
                 let mut place = if arrow {
-                    match self.eval(argument, source) {
+                    match self.pointed_by(argument, source) {
                         Value::Address(place) => place,
                         _ => return None,
                     }
@@ -912,11 +1035,10 @@ impl Host<'_> {
             }
             Kind::SubscriptExpression => {
                 let argument = field(Field::Argument)?;
-                let indices = field(Field::Indices).or_else(|| field(Field::Index))?;
-                let index = match indices.kind() {
-                    Kind::SubscriptArgumentList => parts(indices).into_iter().next()?,
-                    _ => indices,
-                };
+                if self.has_subscript(argument, source) {
+                    return None;
+                }
+                let index = index_of(node)?;
                 let index = self.eval(index, source);
                 if let Some(key) = self.key_of_map(argument, &index, source) {
                     // See `container_call`.
@@ -993,6 +1115,52 @@ impl Host<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether an expression names an object whose class says what its subscripts are.
+    fn has_subscript(&mut self, object: Node, source: Source) -> bool {
+        if self.running.is_none() || !self.index.by_name.contains_key("operator[]") {
+            return false;
+        }
+        let named = matches!(object.kind(), Kind::Identifier | Kind::FieldExpression);
+        let place = if named {
+            self.place(object, source)
+        } else {
+            None
+        };
+        let Some(Value::Record(record)) = place.map(|place| self.read(&place)) else {
+            return false;
+        };
+        let classes = self.with_bases(&record.class);
+        let all = self.index.by_name.get("operator[]").into_iter().flatten();
+        let mut of = all.filter_map(|&at| self.index.functions[at].class.as_ref());
+        of.any(|class| classes.contains(class))
+    }
+
+    /// `object[index]` as the object's class says it.
+    fn subscript_of_object(&mut self, node: Node, source: Source) -> Option<Value> {
+        let object = node.field(Field::Argument)?;
+        if !self.has_subscript(object, source) {
+            return None;
+        }
+        let index = index_of(node)?;
+        let value = self.eval(object, source);
+        let object = self.operand(object, &value, source);
+        let value = self.eval(index, source);
+        let index = self.operand(index, &value, source);
+        let value = self.operator_call("[]", &[object, index], node, source);
+        Some(value.unwrap_or(Value::Unknown))
+    }
+
+    /// The pointer before an arrow: an object's class says what it is.
+    pub(super) fn pointed_by(&mut self, argument: Node, source: Source) -> Value {
+        let value = self.eval(argument, source);
+        if !matches!(value, Value::Record(_)) {
+            return value;
+        }
+        let operand = self.operand(argument, &value, source);
+        self.operator_call("->", &[operand], argument, source)
+            .unwrap_or(Value::Unknown)
     }
 
     /// The key of a map's entry; `None` where a subscript counts elements.
@@ -1111,6 +1279,17 @@ fn pointer_moved(pointer: &Value, operator: Op, by: &Value) -> Value {
         _ => None,
     };
     moved.unwrap_or(Value::Unknown)
+}
+
+/// What is between the brackets of a subscript.
+fn index_of(subscript: Node<'_>) -> Option<Node<'_>> {
+    let indices = subscript
+        .field(Field::Indices)
+        .or_else(|| subscript.field(Field::Index))?;
+    match indices.kind() {
+        Kind::SubscriptArgumentList => parts(indices).into_iter().next(),
+        _ => Some(indices),
+    }
 }
 
 /// True where the value is not used: a statement, a condition.

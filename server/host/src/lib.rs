@@ -1,7 +1,7 @@
 //! Where kernels are launched in a file, and with what.
 //!
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the statements,
-//! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes,
+//! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes, `operators` theirs,
 //! `containers` those of the standard library, `algorithms` what fills these, `unread` what is not walked), `apis` the
 //! launches, `leaving` exceptions, `handles` what is launched by name, `events` what else is done with the GPU, `loops` and `memory` what is done
 //! around a launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
@@ -35,6 +35,7 @@ mod nodes;
 mod numbers;
 mod objects;
 mod occupancy;
+mod operators;
 mod opt_in;
 mod parameters;
 mod random;

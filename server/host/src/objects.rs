@@ -196,7 +196,7 @@ impl<'p> Host<'p> {
         let place = if object.kind() == Kind::This {
             self.frames.last().and_then(|frame| frame.this.clone())
         } else if arrow {
-            match self.eval(object, source) {
+            match self.pointed_by(object, source) {
                 Value::Address(place) => Some(place),
                 _ => None,
             }

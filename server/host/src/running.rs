@@ -700,16 +700,17 @@ impl Host<'_> {
 
     /// Walks a call of a function of the program; `None` where it was not walked to its end. One that launches nothing gets a part of
     /// what is left to spend, and one that this was not enough for gets little the next time; what it wrote until then is unknown:
-    /// what a program checks its kernels against costs it more than them.
+    /// what a program checks its kernels against costs it more than them. `again`: it calls itself, and its first call has its share.
     pub(super) fn within_its_share(
         &mut self,
         name: &str,
+        again: bool,
         walk: impl FnOnce(&mut Self) -> Value,
     ) -> Option<Value> {
         let Some(running) = &self.running else {
             return Some(walk(self));
         };
-        if running.leading.contains(name) || self.is_spent() {
+        if again || running.leading.contains(name) || self.is_spent() {
             return Some(walk(self));
         }
         let part = match running.apart {

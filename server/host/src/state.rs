@@ -143,6 +143,8 @@ pub(super) struct Frame {
     pub(super) own_call: Option<std::ops::Range<usize>>,
     /// First byte of the function or lambda in its text, to notice recursion.
     pub(super) identity: (usize, usize),
+    /// How many loops and conditions were around its call.
+    pub(super) around: usize,
     /// A lambda's, which is written in the function that calls it or hands it on.
     pub(super) is_lambda: bool,
 }
@@ -934,6 +936,7 @@ impl Frame {
             beside: 0,
             own_call: None,
             identity: (0, 0),
+            around: 0,
             is_lambda: false,
         }
     }

@@ -324,9 +324,11 @@ impl Host<'_> {
                 self.statement(value, source);
                 return None;
             }
-            return self.eval(value, source).decided();
+            let value = self.eval(value, source);
+            return self.truth_of(&value);
         }
-        self.eval(node, source).decided()
+        let value = self.eval(node, source);
+        self.truth_of(&value)
     }
 
     /// Walks both sides of a condition; false where neither goes on.
@@ -1160,6 +1162,13 @@ impl Host<'_> {
                     value => value,
                 }
             }
+        };
+        let number = matches!(ty, Type::Int { .. } | Type::Float { .. });
+        let value = match value {
+            Value::Record(_) if number && self.running.is_some() => {
+                self.as_number(&value, Some(&ty)).unwrap_or(Value::Unknown)
+            }
+            value => value,
         };
         let value = value.converted(&ty);
         self.slots[slot].value = value;

@@ -154,3 +154,95 @@ fn streams_of_characters_are_read_part_by_part() {
     ];
     come_to("", &cases);
 }
+
+#[test]
+fn functions_that_call_themselves_are_followed() {
+    let before = "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+        constexpr int power(int of, int n) { return n == 0 ? 1 : of * power(of, n - 1); }
+        int odd(int n); int even(int n) { return n == 0 ? 1 : odd(n - 1); }
+        int odd(int n) { return n == 0 ? 0 : even(n - 1); }
+        int turns = 0; void halve(int n) { turns += n; if (n > 1) { halve(n / 2); halve(n / 2); } }
+        int kept = 3; int down(int n) { if (n == 0) { kept = 9; return 1; } return down(n - 1); }
+        int twice(int x) { return 2 * x; } int third(int x) { return x / 3; }
+        int applied(int (*f)(int), int x) { return f(x); }";
+    let cases = [
+        ("n = fib(12);", Some(144)),
+        ("constexpr int q = power(3, 5); n = q;", Some(243)),
+        ("n = even(10) * 10 + odd(7);", Some(11)),
+        ("halve(8); n = turns;", Some(32)),
+        (
+            "int (*f)(int) = fib; n = f(10); f = &third; n += f(30) + applied(twice, 4);",
+            Some(73),
+        ),
+        // Too deep, too long, without an end.
+        ("n = fib(60);", None),
+        ("n = even(-1);", None),
+    ];
+    come_to(before, &cases);
+    for body in ["n = fib(u);", "if (u) n = down(3); n = kept;"] {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+}
+
+#[test]
+fn classes_say_their_operators_and_conversions() {
+    let before = "struct V { int x, y; V(int a = 0, int b = 0) : x(a), y(b) {}
+          V operator+(const V &o) const { return V(x + o.x, y + o.y); }
+          V operator-() const { return V(-x, -y); }
+          V &operator+=(const V &o) { x += o.x; y += o.y; return *this; }
+          V &operator++() { x++; return *this; }
+          V operator++(int) { V was = *this; x++; return was; }
+          int operator[](int at) const { return at ? y : x; }
+          bool operator==(const V &o) const { return x == o.x && y == o.y; }
+          bool operator<(const V &o) const { return x < o.x; }
+          friend int operator%(const V &a, int by) { return (a.x + a.y) % by; } };
+        V operator*(const V &v, int by) { return V(v.x * by, v.y * by); }
+        struct Wrapped { int v; operator int() const { return v; } };
+        struct Half { int v; explicit operator bool() const { return v > 3; } operator float() const { return v / 2.f; } };
+        struct Node { int v; Node *next; };
+        struct To { Node *node; Node *operator->() const { return node; } Node &operator*() const { return *node; } };
+        struct Tripled { int v; Tripled &operator=(int of) { v = of * 3; return *this; } };
+        int three() { return 3.7; } unsigned char few() { return 300; }";
+    let cases = [
+        (
+            "V a(1, 2), b{3, 4}; V c = a + b * 2; c += -a; n = c.x * 100 + c.y;",
+            Some(608),
+        ),
+        ("V a(1, 2); V b = a++; ++a; n = a.x * 10 + b.x;", Some(31)),
+        (
+            "V a(1, 2), b(1, 2); n = (a == b) + (a != b) * 2 + (a < V(5)) * 4 + a[1] * 10 + a % 2;",
+            Some(26),
+        ),
+        (
+            "Wrapped w{41}; n = w + 1; if (w) n += w; long q = w; n += q;",
+            Some(124),
+        ),
+        (
+            "Half h{9}, l{1}; if (h) n = 1; if (!l) n += 2; n += h && !l ? 4 : 0; n += (float)h * 10;",
+            Some(52),
+        ),
+        (
+            "Node *h = nullptr; for (int i = 0; i < 6; i++) h = new Node{i, h}; for (Node *p = h; p; p = p->next) n += p->v;",
+            Some(15),
+        ),
+        (
+            "Node at{4, nullptr}; To p{&at}; p->v += 3; n = p->v;",
+            Some(7),
+        ),
+        ("Tripled t{1}; t = 5; n = t.v;", Some(15)),
+        ("n = three() * 2 + few();", Some(50)),
+        // Written through what an operator gives: whatever it may be is not known any more.
+        (
+            "Node at{4, nullptr}; To p{&at}; *p = Node{5, nullptr}; n = at.v;",
+            None,
+        ),
+    ];
+    come_to(before, &cases);
+    for body in [
+        "V a(u), b(1); n = (a + b).x;",
+        "Wrapped w{u}; n = w + 1;",
+        "Half h{u}; n = h ? 1 : 2;",
+    ] {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+}
