@@ -11,6 +11,7 @@ use super::arguments::{Argument, Named};
 use super::containers::whole;
 use super::index::plain;
 use super::nodes::{full_name, meant, name_of_function, parameter_list, parts, template_of, text};
+use super::standard::Kept;
 use super::state::{Frame, Host};
 use super::value::{FunctionName, Lambda, Place, Scope, Value, library};
 use warplens_hir::Source;
@@ -224,6 +225,11 @@ impl Host<'_> {
         {
             return value;
         }
+        if !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.making_call(&named, &arguments, source)
+        {
+            return value;
+        }
         if let Some(value) = self.toolkit_call(&named.name, &arguments, source) {
             return value;
         }
@@ -418,6 +424,11 @@ impl Host<'_> {
             let class = self.instantiated(&named.name, named.template_list, source);
             let value = self.constructed(&class, arguments, false, place.slot, source);
             return Some(value);
+        }
+        if named.template_list.is_some()
+            && let Some(kept) = self.kept_by(function, source)
+        {
+            return Some(self.standard_object(&kept, arguments, false, source));
         }
         if self.running.is_some()
             && named.template_list.is_some()
@@ -691,7 +702,7 @@ impl Host<'_> {
             None => true,
         };
         self.breakables = breakables;
-        let given = self.number_given(function, source);
+        let given = self.given_by(function, source);
         let Some(frame) = self.frames.pop() else {
             return Value::Unknown;
         };
@@ -718,7 +729,7 @@ impl Host<'_> {
         }
         let result = frame.result.unwrap_or(Value::Unknown);
         let result = match given {
-            Some(ty) => result.converted(&ty),
+            Some(kept) => self.kept_as(&kept, result, source),
             None => result,
         };
         if self.running.is_some() && !by_reference {
@@ -727,11 +738,14 @@ impl Host<'_> {
             result
         }
     }
-    /// The type of the number that the function on top gives, in a run, where it has returned one.
-    fn number_given(&mut self, function: Node, source: Source) -> Option<Type> {
+    /// What the function on top gives by its type, in a run, where it has returned a number, a list, or what an object of the
+    /// standard library is made of.
+    fn given_by(&mut self, function: Node, source: Source) -> Option<Kept> {
         self.running.as_ref()?;
         let result = self.frames.last()?.result.as_ref()?;
-        if !matches!(result, Value::Int(..) | Value::Float(..)) {
+        let number = matches!(result, Value::Int(..) | Value::Float(..));
+        let list = matches!(result, Value::Array(_));
+        if matches!(result, Value::Unknown | Value::Address(_)) {
             return None;
         }
         let declarator = function.field(Field::Declarator)?;
@@ -739,11 +753,21 @@ impl Host<'_> {
             return None;
         }
         let ty = function.field(Field::Type)?;
+        if let Some(kept) = self.kept_by(ty, source) {
+            return Some(kept);
+        }
+        if list {
+            let kept = self.held_by_type(ty, source, 0);
+            return Some(kept).filter(|kept| matches!(kept, Kept::Object(_)));
+        }
+        if !number {
+            return None;
+        }
         let ty = match Type::named(text(ty, source).trim(), false) {
             Some(ty) => ty,
             None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))?,
         };
-        matches!(ty, Type::Int { .. } | Type::Float { .. }).then_some(ty)
+        matches!(ty, Type::Int { .. } | Type::Float { .. }).then_some(Kept::Number(ty))
     }
 
     /// Calls a lambda; without arguments nothing is known of its parameters. `None` where it is not walked.

@@ -6,6 +6,7 @@ use warplens_syntax::{BinaryOperator as Op, Node};
 
 use super::arguments::Argument;
 use super::leaving::Thrown;
+use super::standard::nothing;
 use super::state::Host;
 use super::value::{Place, Step, Value, binary};
 use warplens_hir::Source;
@@ -135,6 +136,7 @@ impl Host<'_> {
             | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
             "required_argument" | "EXIT_FAILURE" => Value::int(1),
             "optional_argument" => Value::int(2),
+            "nullopt" => nothing(),
             "RAND_MAX" | "INT_MAX" => Value::int(i64::from(i32::MAX)),
             "INT_MIN" => Value::int(i64::from(i32::MIN)),
             "UINT_MAX" => Value::Int(i64::from(u32::MAX), 32, false),

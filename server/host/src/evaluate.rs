@@ -18,6 +18,7 @@ use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
 use super::objects::Instance;
 use super::operators::spelled as spelled_operator;
+use super::standard::nothing;
 use super::state::Host;
 use super::value::moved;
 use super::value::{Extent, FunctionName, Lambda, LambdaRef, Place, Record, Step, Value, binary};
@@ -207,6 +208,11 @@ impl Host<'_> {
                     value @ (Value::Kernels(_) | Value::Lambda(_) | Value::Function(_)) => value,
                     value @ Value::Record(_) => {
                         let operand = self.operand(argument, &value, source);
+                        if let Some(place) = operand.place.clone()
+                            && let Some(held) = self.held_by_optional(place)
+                        {
+                            return self.read(&held);
+                        }
                         self.operator_call("*", &[operand], node, source)
                             .unwrap_or(Value::Unknown)
                     }
@@ -361,6 +367,9 @@ impl Host<'_> {
                     }
                     if name == "npos" {
                         return NPOS;
+                    }
+                    if name == "nullopt" && self.running.is_some() {
+                        return nothing();
                     }
                 }
                 self.constant(node, source)
@@ -604,6 +613,9 @@ impl Host<'_> {
             None => self.eval(right, source),
         };
         let Some(place) = self.place(left, source) else {
+            if self.tied(left, &value, source).is_some() {
+                return Value::Unknown;
+            }
             let to = left.field(Field::Argument);
             // Where an object of the program leads to.
             if matches!(
@@ -626,9 +638,7 @@ impl Host<'_> {
             return own;
         }
         if let Some(AssignOperator::With(operator)) = operator {
-            let value_of =
-                |host: &mut Self, value: Value| host.as_number(&value, None).unwrap_or(value);
-            value = value_of(self, value);
+            value = self.as_number(&value, None).unwrap_or(value);
             value = binary(operator, &before, &value);
         } else {
             let dims = matches!(before, Value::Dims(_));
@@ -642,6 +652,10 @@ impl Host<'_> {
                     | Value::Record(_)) => Value::Dims(value.extents()),
                     _ => Value::Dims([Extent::Unknown; 3]),
                 };
+            } else if let Value::Record(record) = &before
+                && let Some(kept) = record.kept.clone()
+            {
+                value = self.kept_as(&kept, value, source);
             } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
                 let class = Instance::of(record);
                 if let Value::Array(values) = &value {
@@ -1040,6 +1054,12 @@ impl Host<'_> {
                 }
                 let index = index_of(node)?;
                 let index = self.eval(index, source);
+                if self.running.is_some()
+                    && let Some(map) = self.place(argument, source)
+                    && self.is_map(&map)
+                {
+                    return self.entry_of(&map, &index, source);
+                }
                 if let Some(key) = self.key_of_map(argument, &index, source) {
                     // See `container_call`.
                     let mut place = self.place(argument, source)?;
@@ -1095,6 +1115,10 @@ impl Host<'_> {
                     return None;
                 }
                 match self.eval(field(Field::Argument)?, source) {
+                    Value::Record(_) => {
+                        let optional = self.place(field(Field::Argument)?, source)?;
+                        self.held_by_optional(optional)
+                    }
                     Value::Address(mut place) => {
                         if matches!(self.read(&place), Value::Array(_) | Value::Data(_)) {
                             place.path.push(Step::Index(Some(0)));
@@ -1159,6 +1183,11 @@ impl Host<'_> {
             return value;
         }
         let operand = self.operand(argument, &value, source);
+        if let Some(place) = operand.place.clone()
+            && let Some(held) = self.held_by_optional(place)
+        {
+            return Value::Address(held);
+        }
         self.operator_call("->", &[operand], argument, source)
             .unwrap_or(Value::Unknown)
     }

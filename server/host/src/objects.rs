@@ -20,7 +20,7 @@ use warplens_ir::{Bindings, Bound, Type};
 const MOST_BASES: usize = 16;
 
 /// A class as a type names it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Instance {
     /// Its plain name.
     pub(super) name: String,
@@ -52,6 +52,7 @@ impl Instance {
             fields,
             bindings: Rc::clone(&self.bindings),
             numbers: Rc::default(),
+            kept: None,
         }
     }
 }
@@ -229,9 +230,14 @@ impl<'p> Host<'p> {
         {
             return value;
         }
+        if let Some(place) = &place
+            && let Some(value) = self.standard_call(place, &value, &named.name, arguments, source)
+        {
+            return value;
+        }
         if self.running.is_some()
             && let Some(place) = &place
-            && let Some(value) = self.container_call(place, &value, &named.name, arguments)
+            && let Some(value) = self.container_call(place, &value, &named.name, arguments, source)
         {
             return value;
         }
@@ -558,6 +564,9 @@ impl<'p> Host<'p> {
                 }
             }
             return match values.as_slice() {
+                [] if matches!(class.name.as_str(), "unique_ptr" | "shared_ptr") => {
+                    Value::Int(0, 64, true)
+                }
                 [] => Value::Unknown,
                 // Of a structure that was not read, or of a number.
                 [Value::Int(0, ..)] if braces => Value::list(values),
@@ -980,6 +989,9 @@ fn only_holds(class: &str) -> bool {
             | "runtime_error"
             | "logic_error"
             | "function"
+            | "unique_ptr"
+            | "shared_ptr"
+            | "optional"
             | "time_point"
             | "duration"
     )

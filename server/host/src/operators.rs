@@ -8,7 +8,7 @@ use super::arguments::{Argument, Named};
 use super::index::CONVERSION;
 use super::nodes::text;
 use super::state::Host;
-use super::value::{Value, binary};
+use super::value::{Step, Value, binary};
 
 impl Host<'_> {
     /// An operator with two operands of which one is an object; `None` where its class says nothing of it.
@@ -191,6 +191,9 @@ impl Host<'_> {
     /// True or false as a condition takes a value, where that is known.
     pub(super) fn truth_of(&mut self, value: &Value) -> Option<bool> {
         match value {
+            Value::Record(record) if record.kept.is_some() => {
+                value.at(&Step::Field("has".to_owned())).decided()
+            }
             Value::Record(_) => self.as_number(value, Some(&Type::BOOL))?.decided(),
             value => value.decided(),
         }

@@ -15,6 +15,7 @@ use super::leaving::Leaving;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
+use super::standard::Kept;
 use super::value::{Meaning, Place, Scope, Step, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -54,6 +55,8 @@ pub(super) struct Slot {
     pub(super) memory: Option<MemoryKind>,
     /// A condition that is not known decides whether it is pinned.
     pub(super) may_be_pinned: bool,
+    /// Of a container: what its elements hold, as its type says it.
+    pub(super) kept: Option<Rc<Kept>>,
 }
 
 /// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
@@ -433,6 +436,7 @@ impl<'p> Host<'p> {
             unit: None,
             memory: None,
             may_be_pinned: false,
+            kept: None,
         });
         self.slots.len() - 1
     }
@@ -473,10 +477,12 @@ impl<'p> Host<'p> {
         let Some(slot) = self.slots.get_mut(place.slot) else {
             return;
         };
-        let value = if place.path.is_empty() {
-            value.converted(&slot.ty)
-        } else {
-            slot.value.with(&place.path, value)
+        let value = match (place.path.as_slice(), &slot.ty) {
+            ([], ty) => value.converted(ty),
+            ([Step::Index(_)], Type::Array(element, _)) => {
+                slot.value.with(&place.path, value.converted(element))
+            }
+            _ => slot.value.with(&place.path, value),
         };
         let value = std::mem::replace(&mut slot.value, value);
         let bytes = slot.bytes;

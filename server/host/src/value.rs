@@ -11,6 +11,7 @@ use super::data::DataRef;
 use super::kinds::wrapped;
 use super::linked::Linked;
 use super::random::Generator;
+use super::standard::Kept;
 use warplens_hir::{Lowering, Space};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
@@ -116,6 +117,8 @@ pub(super) struct Record {
     pub(super) bindings: Rc<Vec<(String, Bindings)>>,
     /// The types of its fields that are numbers, as far as its class was read: a bit-field has its own width.
     pub(super) numbers: Rc<Vec<(String, FieldNumber)>>,
+    /// Of an object of the standard library: what its type holds.
+    pub(super) kept: Option<Rc<Kept>>,
 }
 
 /// What a field holds that is a number.
@@ -147,7 +150,14 @@ impl Record {
             fields,
             bindings: Rc::default(),
             numbers: Rc::default(),
+            kept: None,
         }
+    }
+
+    /// True where both have the same fields.
+    fn has_fields_of(&self, other: &Record) -> bool {
+        let has = |(name, _): &(String, Value)| self.fields.iter().any(|(own, _)| own == name);
+        self.fields.len() == other.fields.len() && other.fields.iter().all(has)
     }
 
     /// A value as that field holds it.
@@ -490,6 +500,12 @@ impl Value {
             (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
                 Value::list(a.iter().zip(b.iter()).map(|(a, b)| a.join(b)).collect())
             }
+            // Which entries there are.
+            (Value::Record(a), Value::Record(b))
+                if (a.class == MAP || a.kept.is_some()) && !a.has_fields_of(b) =>
+            {
+                Value::Unknown
+            }
             (Value::Record(a), Value::Record(b))
                 if a.class == b.class && a.bindings == b.bindings =>
             {
@@ -506,6 +522,7 @@ impl Value {
                     fields,
                     bindings: Rc::clone(&a.bindings),
                     numbers: Rc::clone(&a.numbers),
+                    kept: a.kept.clone(),
                 }))
             }
             (Value::Text(a), Value::Text(b)) => common(a, b),
@@ -531,6 +548,11 @@ impl Value {
     pub(super) fn loosened(&self, now: &Value) -> Value {
         match (self, now) {
             (a, b) if a == b => a.clone(),
+            (Value::Record(a), Value::Record(b))
+                if (a.class == MAP || a.kept.is_some()) && !a.has_fields_of(b) =>
+            {
+                Value::Unknown
+            }
             (Value::Record(a), Value::Record(b)) => {
                 let fields = b.fields.iter().map(|(name, value)| {
                     let old = self.at(&Step::Field(name.clone()));
@@ -544,6 +566,7 @@ impl Value {
                     fields: fields.filter(known).collect(),
                     bindings: Rc::clone(&b.bindings),
                     numbers: Rc::clone(&b.numbers),
+                    kept: b.kept.clone(),
                 }))
             }
             _ => Value::Unknown,

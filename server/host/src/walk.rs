@@ -1,5 +1,7 @@
 //! Statements of host functions.
 
+use std::rc::Rc;
+
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::arguments::Argument;
@@ -9,8 +11,9 @@ use super::index::{class_name, declared_name, plain};
 use super::leaving::Leaving;
 use super::nodes::{names_fields, parts, quoted, text};
 use super::objects::arguments_of_type;
+use super::standard::Kept;
 use super::state::{Breakable, Host};
-use super::value::{MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
+use super::value::{GAP, MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
@@ -595,10 +598,18 @@ impl Host<'_> {
             Value::Address(ref place) => Some(place.clone()),
             _ => None,
         };
+        let over = match (over, field(Field::Right)) {
+            (None, Some(right)) if matches!(range, Value::Record(_)) => self.place(right, source),
+            (over, _) => over,
+        };
         let values = match &over {
             Some(place) => self.read(place),
             None => range,
         };
+        // A map, a set, a text: what their elements are, which are not changed through the variable of the loop.
+        let elements = self.in_order(&values).or_else(|| letters(&values));
+        let listed = elements.is_some();
+        let values = elements.map_or(values, Value::list);
         let mut element = None;
         if let Some(declarator) = field(Field::Declarator) {
             let first = match &values {
@@ -634,7 +645,12 @@ impl Host<'_> {
             && let Some(body) = field(Field::Body)
         {
             if let Value::Array(values) = &values {
-                return self.run_over(values, element.as_ref(), written.as_ref(), node, source);
+                let back = written.as_ref().filter(|_| !listed);
+                let goes_on = self.run_over(values, element.as_ref(), back, node, source);
+                if let (Some(place), true) = (&written, listed) {
+                    self.forget_at(place);
+                }
+                return goes_on;
             }
             let length = over.as_ref().and_then(|place| self.length_of(place));
             let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
@@ -923,6 +939,17 @@ impl Host<'_> {
             return None;
         }
         let first = parts(node.field(Field::Arguments)?).into_iter().next()?;
+        // A smart pointer to one object is a pointer.
+        if name.ends_with("_ptr")
+            && self.running.is_some()
+            && first.field(Field::Declarator).is_none()
+        {
+            let inner = first.field(Field::Type).unwrap_or(first);
+            let class = class_name(inner, &source.parsed.text);
+            if self.index.classes.contains_key(&class) || self.kept_by(inner, source).is_some() {
+                return None;
+            }
+        }
         let ty = self.lowered(&[first], source, |lowering| {
             lowering.host_type(first, source)
         })?;
@@ -939,6 +966,68 @@ impl Host<'_> {
         declarator: Node,
         source: Source,
     ) -> Option<usize> {
+        let ty = node.field(Field::Type);
+        if let Some(ty) = ty
+            && let Some(kept) = self.kept_by(ty, source)
+            && let Some(slot) = self.declare_standard(&kept, declarator, node, source)
+        {
+            return Some(slot);
+        }
+        let slot = self.declare_other(node, declarator, source)?;
+        if self.running.is_some()
+            && self.is_container(&whole(slot))
+            && let Some(ty) = ty
+            && let Some(kept) = self.kept_by_elements(ty, source)
+        {
+            // A list in braces has lists in braces.
+            if let (Kept::Tuple(..), Value::Array(values)) = (&*kept, &self.slots[slot].value) {
+                let values = Rc::clone(values);
+                let made = values
+                    .iter()
+                    .map(|one| self.kept_as(&kept, one.clone(), source));
+                let made = Value::list(made.collect());
+                self.slots[slot].value = made;
+            }
+            self.slots[slot].kept = Some(kept);
+        }
+        Some(slot)
+    }
+
+    /// The same for an object of the standard library; `None` where the declarator says that it is none.
+    fn declare_standard(
+        &mut self,
+        kept: &Kept,
+        declarator: Node,
+        node: Node,
+        source: Source,
+    ) -> Option<usize> {
+        let (name, value) = match declarator.kind() {
+            Kind::InitDeclarator => (
+                declarator.field(Field::Declarator)?,
+                declarator.field(Field::Value),
+            ),
+            _ => (declarator, node.field(Field::DefaultValue)),
+        };
+        if !matches!(name.kind(), Kind::Identifier | Kind::FieldIdentifier) {
+            return None;
+        }
+        let slot = self.slot(Type::Unknown(String::new()), Value::Unknown, false);
+        let made = match value.map(|value| (value, value.kind())) {
+            None => self.standard_object(kept, &[], true, source),
+            Some((list, kind @ (Kind::ArgumentList | Kind::InitializerList))) => {
+                let given = self.arguments(list, source);
+                self.standard_object(kept, &given, kind == Kind::InitializerList, source)
+            }
+            Some((value, _)) => {
+                let value = self.eval(value, source);
+                self.kept_as(kept, value, source)
+            }
+        };
+        self.slots[slot].value = made;
+        Some(slot)
+    }
+
+    fn declare_other(&mut self, node: Node, declarator: Node, source: Source) -> Option<usize> {
         let ty_node = node.field(Field::Type);
         let class = ty_node.map_or(String::new(), |ty| class_name(ty, &source.parsed.text));
         // Only where an object is made: the arguments of its template are read.
@@ -1183,6 +1272,15 @@ impl Host<'_> {
             path: Vec::new(),
         }
     }
+}
+
+/// The characters of a text that is known.
+fn letters(value: &Value) -> Option<Vec<Value>> {
+    let text = value.text().filter(|text| !text.contains(GAP))?;
+    let letters = text
+        .bytes()
+        .map(|byte| Value::Int(i64::from(byte as i8), 8, true));
+    Some(letters.collect())
 }
 
 /// Whether an expression names a variable or a part of one.

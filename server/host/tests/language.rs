@@ -2,18 +2,7 @@
 
 mod common;
 
-use common::running::{LAUNCH, launches, n};
-
-/// Bodies of `main` that leave a value in `n`, with that value; `None`: it must stay unknown.
-fn come_to(before: &str, cases: &[(&str, Option<i64>)]) {
-    for (body, expected) in cases {
-        let body = format!("int n = 0; {body} {LAUNCH}");
-        assert_eq!(n(before, &body), *expected, "{body}");
-    }
-}
-
-/// A number that a program reads.
-const READ: &str = "int u = 0; scanf(\"%d\", &u);";
+use common::running::{LAUNCH, READ, come_to, launches};
 
 #[test]
 fn fields_hold_what_their_types_hold() {
