@@ -81,6 +81,9 @@ impl Host<'_> {
             .map(|part| self.eval(part, source))
             .collect();
         let arguments = self.arguments(list, source);
+        if self.leaving.is_some() {
+            return;
+        }
         let kernels = self.launched(function, source);
         let value = |at: usize| values.get(at).unwrap_or(&Value::Unknown);
         let mut config_known = Config {

@@ -11,6 +11,7 @@ use super::arguments::{Argument, Named};
 use super::containers::whole;
 use super::index::plain;
 use super::nodes::{full_name, meant, name_of_function, parameter_list, parts, template_of, text};
+use super::standard::Kept;
 use super::state::{Frame, Host};
 use super::value::{FunctionName, Lambda, Place, Scope, Value, library};
 use warplens_hir::Source;
@@ -22,7 +23,7 @@ use warplens_ir::{Bindings, Bound};
 /// Calls nest this deep at most.
 const DEEPEST_CALLS: usize = 7;
 /// The same in a run.
-const DEEPEST_CALLS_OF_RUN: usize = 24;
+const DEEPEST_CALLS_OF_RUN: usize = 40;
 /// Calls of lambdas, which nest as they are written: a choice of each of many constants takes two.
 const DEEPEST_LAMBDAS: usize = 20;
 
@@ -90,6 +91,7 @@ impl Host<'_> {
             beside: self.beside,
             own_call: None,
             identity: (Arc::as_ptr(source.parsed) as usize, start),
+            around: self.around.len(),
             is_lambda: false,
         }
     }
@@ -113,6 +115,9 @@ impl Host<'_> {
             return Value::Unknown;
         }
         let arguments = self.arguments(list, source);
+        if self.leaving.is_some() {
+            return Value::Unknown;
+        }
         let (name_node, template_list) = name_of_function(function);
         let named = Named {
             name: text(name_node, source).trim().to_owned(),
@@ -217,6 +222,11 @@ impl Host<'_> {
         }
         if !self.index.by_name.contains_key(&named.name)
             && let Some(value) = self.algorithm_call(&named.name, &arguments)
+        {
+            return value;
+        }
+        if !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.making_call(&named, &arguments, source)
         {
             return value;
         }
@@ -415,6 +425,11 @@ impl Host<'_> {
             let value = self.constructed(&class, arguments, false, place.slot, source);
             return Some(value);
         }
+        if named.template_list.is_some()
+            && let Some(kept) = self.kept_by(function, source)
+        {
+            return Some(self.standard_object(&kept, arguments, false, source));
+        }
         if self.running.is_some()
             && named.template_list.is_some()
             && let Some(element) = self.element_of_container(function, source)
@@ -478,7 +493,7 @@ impl Host<'_> {
     }
 
     /// A function of the file or of a header; `None` where it is not walked.
-    fn call_named(
+    pub(super) fn call_named(
         &mut self,
         node: Node,
         named: &Named,
@@ -584,7 +599,7 @@ impl Host<'_> {
     ) -> Value {
         let identity = (Arc::as_ptr(callee.parsed) as usize, function.start_byte());
         let active = self.frames.iter().any(|frame| frame.identity == identity);
-        if active
+        if (active && !self.may_call_again(identity))
             || self.open_calls(false) >= self.deepest_calls()
             || self.is_too_deep()
             || self.is_spent()
@@ -642,7 +657,7 @@ impl Host<'_> {
             }
             None => None,
         };
-        let value = self.within_its_share(&named.name, |host| {
+        let value = self.within_its_share(&named.name, active, |host| {
             host.frames.push(frame);
             let back = host.bind_arguments(&parameters, arguments, callee);
             let value = host.body_of(function, callee);
@@ -687,6 +702,7 @@ impl Host<'_> {
             None => true,
         };
         self.breakables = breakables;
+        let given = self.given_by(function, source);
         let Some(frame) = self.frames.pop() else {
             return Value::Unknown;
         };
@@ -694,6 +710,9 @@ impl Host<'_> {
         let by_reference =
             declarator.is_some_and(|declarator| declarator.kind() == Kind::ReferenceDeclarator);
 
+        if !frame.returns.is_empty() {
+            self.only_perhaps();
+        }
         if !frame.returns.is_empty() && (goes_on || frame.returns.len() > 1) {
             let mut states = frame.returns;
             if goes_on {
@@ -709,12 +728,48 @@ impl Host<'_> {
             self.join(&[only]);
         }
         let result = frame.result.unwrap_or(Value::Unknown);
+        let result = match given {
+            Some(kept) => self.kept_as(&kept, result, source),
+            None => result,
+        };
         if self.running.is_some() && !by_reference {
             self.given_away(result)
         } else {
             result
         }
     }
+    /// What the function on top gives by its type, in a run, where it has returned a number, a list, or what an object of the
+    /// standard library is made of.
+    fn given_by(&mut self, function: Node, source: Source) -> Option<Kept> {
+        self.running.as_ref()?;
+        let result = self.frames.last()?.result.as_ref()?;
+        let number = matches!(result, Value::Int(..) | Value::Float(..));
+        let list = matches!(result, Value::Array(_));
+        if matches!(result, Value::Unknown | Value::Address(_)) {
+            return None;
+        }
+        let declarator = function.field(Field::Declarator)?;
+        if declarator.kind() != Kind::FunctionDeclarator {
+            return None;
+        }
+        let ty = function.field(Field::Type)?;
+        if let Some(kept) = self.kept_by(ty, source) {
+            return Some(kept);
+        }
+        if list {
+            let kept = self.held_by_type(ty, source, 0);
+            return Some(kept).filter(|kept| matches!(kept, Kept::Object(_)));
+        }
+        if !number {
+            return None;
+        }
+        let ty = match Type::named(text(ty, source).trim(), false) {
+            Some(ty) => ty,
+            None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))?,
+        };
+        matches!(ty, Type::Int { .. } | Type::Float { .. }).then_some(Kept::Number(ty))
+    }
+
     /// Calls a lambda; without arguments nothing is known of its parameters. `None` where it is not walked.
     pub(super) fn call_lambda(
         &mut self,
@@ -722,7 +777,8 @@ impl Host<'_> {
         arguments: Option<&[Argument]>,
     ) -> Option<Value> {
         let identity = (Arc::as_ptr(&lambda.text) as usize, lambda.range.start);
-        if self.frames.iter().any(|frame| frame.identity == identity)
+        let active = self.frames.iter().any(|frame| frame.identity == identity);
+        if (active && (arguments.is_none() || !self.may_call_again(identity)))
             || self.open_calls(true) >= DEEPEST_LAMBDAS
         {
             return None;
@@ -745,6 +801,7 @@ impl Host<'_> {
             beside: self.beside,
             own_call: outer.own_call.clone(),
             identity,
+            around: self.around.len(),
             is_lambda: true,
         };
         self.frames.push(frame);

@@ -5,6 +5,8 @@ use std::rc::Rc;
 use warplens_syntax::{BinaryOperator as Op, Node};
 
 use super::arguments::Argument;
+use super::leaving::Thrown;
+use super::standard::nothing;
 use super::state::Host;
 use super::value::{Place, Step, Value, binary};
 use warplens_hir::Source;
@@ -25,6 +27,12 @@ impl Host<'_> {
                 .and_then(|base| u32::try_from(base).ok())
         };
         Some(match name {
+            "stoi" | "stol" | "stoll" | "stoul" | "stoull" | "stof" | "stod"
+                if !begins_with_number(&whole(0)?, name.ends_with(['f', 'd'])) =>
+            {
+                self.throw(Thrown::of_library("invalid_argument"));
+                Value::Unknown
+            }
             "atoi" | "stoi" => integer(&whole(0)?, 10).map_or(Value::int(0), |value| {
                 Value::Int(value, 64, true).converted(&Type::INT)
             }),
@@ -95,6 +103,7 @@ impl Host<'_> {
                 }
             }
             "sscanf" => return self.scanned(arguments),
+            "getline" => return self.next_line(arguments),
             "find" => return self.found(arguments),
             "strtok" => {
                 let next = self.next_word(arguments);
@@ -127,6 +136,7 @@ impl Host<'_> {
             | "CUBLAS_STATUS_SUCCESS" => Value::int(0),
             "required_argument" | "EXIT_FAILURE" => Value::int(1),
             "optional_argument" => Value::int(2),
+            "nullopt" => nothing(),
             "RAND_MAX" | "INT_MAX" => Value::int(i64::from(i32::MAX)),
             "INT_MIN" => Value::int(i64::from(i32::MIN)),
             "UINT_MAX" => Value::Int(i64::from(u32::MAX), 32, false),
@@ -307,6 +317,42 @@ impl Host<'_> {
         })
     }
 
+    /// `std::getline(stream, line)`, `(stream, part, separator)`: what a stream of characters has until the next separator.
+    /// Out: whether there was something left.
+    fn next_line(&mut self, arguments: &[Argument]) -> Option<Value> {
+        let [stream, line, rest @ ..] = arguments else {
+            return None;
+        };
+        let (stream, line) = (stream.place.clone(), line.place.clone()?);
+        let separator = match rest {
+            [] => Some('\n'),
+            [separator, ..] => separator
+                .value
+                .as_int()
+                .and_then(|code| u8::try_from(code).ok())
+                .map(char::from),
+        };
+        let text = stream
+            .as_ref()
+            .and_then(|stream| self.whole_text_in(&self.read(stream)));
+        let (Some(text), Some(separator), Some(stream)) = (text, separator, &stream) else {
+            self.forget_at(&line);
+            if let Some(stream) = stream {
+                self.forget_at(&stream);
+            }
+            return Some(Value::Unknown);
+        };
+        if text.is_empty() {
+            // How it ended before decides whether the line is as it was.
+            self.forget_at(&line);
+            return Some(Value::FALSE);
+        }
+        let (first, rest) = text.split_once(separator).unwrap_or((&text, ""));
+        self.write(&line, Value::Text(first.into()));
+        self.write(stream, Value::Text(rest.into()));
+        Some(Value::TRUE)
+    }
+
     /// `stream >> variable`: the next word of the text, as the variable's type reads it. Out: what is left of the text.
     pub(super) fn read_from_text(
         &mut self,
@@ -436,6 +482,18 @@ impl Host<'_> {
             None => i64::from(b'?'),
         })
     }
+}
+
+/// Whether a text begins with a number in ten digits; `real`: one with a point, or without digits, as `inf` is.
+fn begins_with_number(text: &str, real: bool) -> bool {
+    let text = text.trim_start();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let digits = match digits.strip_prefix('.') {
+        Some(rest) if real => rest,
+        _ => digits,
+    };
+    let word = digits.get(..3).unwrap_or("").to_ascii_lowercase();
+    digits.starts_with(|c: char| c.is_ascii_digit()) || real && matches!(&*word, "inf" | "nan")
 }
 
 /// A number of C at the beginning of a text.

@@ -70,6 +70,10 @@ impl Host<'_> {
     pub(super) fn assign(&mut self, place: &Place, value: Value) {
         let (value, bytes) = match value {
             Value::Container(other) => {
+                if self.slots[place.slot].kept.is_none() && place.path.is_empty() {
+                    let kept = self.slots[other].kept.clone();
+                    self.slots[place.slot].kept = kept;
+                }
                 let other = &self.slots[other];
                 (other.value.clone(), other.bytes)
             }

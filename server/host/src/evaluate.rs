@@ -1,5 +1,6 @@
 //! Expressions of host functions.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,16 +10,19 @@ use warplens_syntax::{
     UpdateOperator,
 };
 
+use super::arguments::Argument;
 use super::command_line::NPOS;
 use super::containers::whole;
 use super::events::MemoryKind;
 use super::index::plain;
 use super::nodes::{name_of_function, names_fields, parts, text};
 use super::objects::Instance;
+use super::operators::spelled as spelled_operator;
+use super::standard::nothing;
 use super::state::Host;
 use super::value::moved;
 use super::value::{Extent, FunctionName, Lambda, LambdaRef, Place, Record, Step, Value, binary};
-use super::value::{MAP, Meaning, Scope};
+use super::value::{GAP, MAP, Meaning, Scope};
 use super::value::{joined, spelled};
 use warplens_hir::misread;
 use warplens_hir::{Lowering, Source};
@@ -32,7 +36,7 @@ impl Host<'_> {
             self.forget_everything();
             return Value::Unknown;
         }
-        if self.spent() {
+        if self.spent() || self.leaving.is_some() {
             return Value::Unknown;
         }
         self.depth += 1;
@@ -63,6 +67,25 @@ impl Host<'_> {
             Some(value) => self.eval(value, again),
             None => Value::Unknown,
         })
+    }
+
+    /// `(a = 1, b)`, which reads with an error behind `a` or behind `1`: its parts, each parsed by itself.
+    fn misread_comma(&mut self, whole: Node, source: Source) -> Value {
+        let all = text(whole, source);
+        let mut value = Value::Unknown;
+        for part in between_commas(all) {
+            let one = all.get(part.clone()).unwrap_or_default();
+            let fragment = misread::parsed(one, self.unit.language);
+            let again = source.again(&fragment, whole.start_byte() + part.start);
+            value = match misread::expression(&fragment) {
+                Some(one) if !fragment.tree.root_node().has_error() => self.eval(one, again),
+                _ => {
+                    self.forget_everything();
+                    Value::Unknown
+                }
+            };
+        }
+        value
     }
 
     fn expression(&mut self, node: Node, source: Source) -> Value {
@@ -97,6 +120,9 @@ impl Host<'_> {
                 }
                 value
             }
+            Kind::CommaExpression | Kind::AssignmentExpression if misread_as(node, source) => {
+                self.misread_comma(node, source)
+            }
             Kind::CommaExpression => {
                 if let Some(left) = field(Field::Left) {
                     self.eval(left, source);
@@ -109,6 +135,25 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let value = self.eval(argument, source);
+                if let Value::Record(_) = value {
+                    let operand = self.operand(argument, &value, source);
+                    let spelled = match UnaryExpression::cast(node).and_then(UnaryExpression::op) {
+                        Some(UnaryOperator::Minus) => "-",
+                        Some(UnaryOperator::Plus) => "+",
+                        Some(UnaryOperator::Not) => "!",
+                        Some(UnaryOperator::Complement) => "~",
+                        None => return Value::Unknown,
+                    };
+                    if let Some(own) = self.operator_call(spelled, &[operand], node, source) {
+                        return own;
+                    }
+                    if spelled == "!" {
+                        return self
+                            .truth_of(&value)
+                            .map_or(Value::Unknown, |value| Value::truth(!value));
+                    }
+                }
+                let value = self.as_number(&value, None).unwrap_or(value);
                 match UnaryExpression::cast(node).and_then(UnaryExpression::op) {
                     Some(UnaryOperator::Minus) => match value {
                         Value::Float(value, bits) => Value::Float(-value, bits),
@@ -161,6 +206,16 @@ impl Host<'_> {
                         }
                     }
                     value @ (Value::Kernels(_) | Value::Lambda(_) | Value::Function(_)) => value,
+                    value @ Value::Record(_) => {
+                        let operand = self.operand(argument, &value, source);
+                        if let Some(place) = operand.place.clone()
+                            && let Some(held) = self.held_by_optional(place)
+                        {
+                            return self.read(&held);
+                        }
+                        self.operator_call("*", &[operand], node, source)
+                            .unwrap_or(Value::Unknown)
+                    }
                     _ => Value::Unknown,
                 }
             }
@@ -180,6 +235,9 @@ impl Host<'_> {
                     return Value::Unknown;
                 };
                 let before = self.read(&place);
+                if let Value::Record(_) = before {
+                    return self.stepped(&place, before, operator, postfix, node, source);
+                }
                 let after = match &before {
                     Value::Address(_) | Value::Text(_) if self.running.is_some() => {
                         pointer_moved(&before, operator, &Value::int(1))
@@ -198,7 +256,7 @@ impl Host<'_> {
                 let value = self.eval(condition, source);
                 let then = field(Field::Consequence);
                 let (mut first, mut second) = (value.clone(), Value::Unknown);
-                let decided = value.decided();
+                let decided = self.truth_of(&value);
                 self.either(
                     decided,
                     condition,
@@ -260,6 +318,11 @@ impl Host<'_> {
                 self.constructed(&class, &given, true, place.slot, source)
             }
             Kind::SubscriptExpression | Kind::FieldExpression => {
+                if node.kind() == Kind::SubscriptExpression
+                    && let Some(value) = self.subscript_of_object(node, source)
+                {
+                    return value;
+                }
                 if let Some(place) = self.place(node, source) {
                     let value = self.read_number(&place);
                     // A field that is an array is a pointer to it.
@@ -304,6 +367,9 @@ impl Host<'_> {
                     }
                     if name == "npos" {
                         return NPOS;
+                    }
+                    if name == "nullopt" && self.running.is_some() {
+                        return nothing();
                     }
                 }
                 self.constant(node, source)
@@ -439,20 +505,23 @@ impl Host<'_> {
         match operator {
             Op::And | Op::Or => {
                 let and = operator == Op::And;
-                match a.decided() {
+                match self.truth_of(&a) {
                     Some(first) if first != and => {
                         self.aside(|host| {
                             host.eval(right, source);
                         });
                         Value::truth(first)
                     }
-                    Some(_) => self
-                        .eval(right, source)
-                        .decided()
-                        .map_or(Value::Unknown, Value::truth),
+                    Some(_) => {
+                        let b = self.eval(right, source);
+                        self.truth_of(&b).map_or(Value::Unknown, Value::truth)
+                    }
                     None => {
                         let touched = self.touched_mark();
-                        let b = self.eval(right, source).decided();
+                        let b = self.perhaps(|host| {
+                            let b = host.eval(right, source);
+                            host.truth_of(&b)
+                        });
                         self.forget_touched(touched);
                         match b {
                             Some(second) if second != and => Value::truth(second),
@@ -508,6 +577,9 @@ impl Host<'_> {
                     }
                     _ => (a, b),
                 };
+                if let Some(value) = self.operator_on(operator, [left, right], [&a, &b], source) {
+                    return value;
+                }
                 match (&a, operator) {
                     // A pointer moves within its array.
                     (Value::Address(_) | Value::Text(_), Op::Add | Op::Subtract)
@@ -541,13 +613,32 @@ impl Host<'_> {
             None => self.eval(right, source),
         };
         let Some(place) = self.place(left, source) else {
+            if self.tied(left, &value, source).is_some() {
+                return Value::Unknown;
+            }
+            let to = left.field(Field::Argument);
+            // Where an object of the program leads to.
+            if matches!(
+                left.kind(),
+                Kind::PointerExpression | Kind::SubscriptExpression
+            ) && self.running.is_some()
+                && to.is_some_and(|to| matches!(self.eval(to, source), Value::Record(_)))
+            {
+                self.forget_everything();
+                return Value::Unknown;
+            }
             self.eval(left, source);
             let number = matches!(value, Value::Int(..) | Value::Float(..));
             self.forget_returned(left, number, source);
             return Value::Unknown;
         };
         let before = self.read(&place);
+        if let Some(own) = self.assigned_by_itself(&place, &before, operator, right, &value, source)
+        {
+            return own;
+        }
         if let Some(AssignOperator::With(operator)) = operator {
+            value = self.as_number(&value, None).unwrap_or(value);
             value = binary(operator, &before, &value);
         } else {
             let dims = matches!(before, Value::Dims(_));
@@ -561,6 +652,10 @@ impl Host<'_> {
                     | Value::Record(_)) => Value::Dims(value.extents()),
                     _ => Value::Dims([Extent::Unknown; 3]),
                 };
+            } else if let Value::Record(record) = &before
+                && let Some(kept) = record.kept.clone()
+            {
+                value = self.kept_as(&kept, value, source);
             } else if let (Value::Record(record), Value::Array(_)) = (&before, &value) {
                 let class = Instance::of(record);
                 if let Value::Array(values) = &value {
@@ -570,6 +665,62 @@ impl Host<'_> {
         }
         self.assign(&place, value);
         self.read(&place)
+    }
+
+    /// An assignment to an object whose class says itself what that does, as an object of its own type or with an operator.
+    fn assigned_by_itself(
+        &mut self,
+        place: &Place,
+        before: &Value,
+        operator: Option<AssignOperator>,
+        right: Node,
+        value: &Value,
+        source: Source,
+    ) -> Option<Value> {
+        let Value::Record(record) = before else {
+            return None;
+        };
+        let spelled = match operator {
+            Some(AssignOperator::With(operator)) => format!("{}=", spelled_operator(operator)?),
+            _ => "=".to_owned(),
+        };
+        if !self.index.classes.contains_key(&record.class) {
+            return None;
+        }
+        let object = Argument {
+            value: before.clone(),
+            place: Some(place.clone()),
+            node: None,
+        };
+        let given = self.operand(right, value, source);
+        self.operator_call(&spelled, &[object, given], right, source)?;
+        Some(self.read(place))
+    }
+
+    /// `++` and `--` of an object, as its class says it.
+    fn stepped(
+        &mut self,
+        place: &Place,
+        before: Value,
+        operator: Op,
+        postfix: bool,
+        node: Node,
+        source: Source,
+    ) -> Value {
+        let spelled = if operator == Op::Add { "++" } else { "--" };
+        let mut operands = vec![Argument {
+            value: before,
+            place: Some(place.clone()),
+            node: None,
+        }];
+        if postfix {
+            operands.push(Argument::of(Value::int(0)));
+        }
+        let value = self.operator_call(spelled, &operands, node, source);
+        value.unwrap_or_else(|| {
+            self.forget_at(place);
+            Value::Unknown
+        })
     }
 
     /// A pointer that an expression names is counted on from.
@@ -659,7 +810,7 @@ impl Host<'_> {
 
     pub(super) fn cast(&mut self, value: Value, ty: Node, source: Source) -> Value {
         match &value {
-            Value::Int(..) | Value::Float(..) | Value::Linked(_) => {}
+            Value::Int(..) | Value::Float(..) | Value::Linked(_) | Value::Record(_) => {}
             // Pointers, kernels and the like stay what they are.
             _ => return value,
         }
@@ -668,6 +819,14 @@ impl Host<'_> {
             Some(ty) => Some(ty),
             None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source)),
         };
+        if let Value::Record(_) = value {
+            return match ty {
+                Some(ty @ (Type::Int { .. } | Type::Float { .. })) => self
+                    .as_number(&value, Some(&ty))
+                    .map_or(Value::Unknown, |number| number.converted(&ty)),
+                _ => value,
+            };
+        }
         match ty {
             Some(ty @ (Type::Int { .. } | Type::Float { .. })) => value.converted(&ty),
             Some(Type::Pointer(..)) => value,
@@ -839,7 +998,8 @@ impl Host<'_> {
             return Value::Address(place);
         }
         let place = self.temporary(ty, Value::Unknown);
-        let value = self.constructed(&class, &given, false, place.slot, source);
+        let braces = list.is_some_and(|list| list.kind() == Kind::InitializerList);
+        let value = self.constructed(&class, &given, braces, place.slot, source);
         self.slots[place.slot].value = value;
         Value::Address(place)
     }
@@ -848,7 +1008,7 @@ impl Host<'_> {
 
     /// Where the value of an expression is kept.
     pub(super) fn place(&mut self, node: Node, source: Source) -> Option<Place> {
-        if self.is_too_deep() || self.spent() {
+        if self.is_too_deep() || self.spent() || self.leaving.is_some() {
             return None;
         }
         self.depth += 1;
@@ -875,7 +1035,7 @@ impl Host<'_> {
                 let arrow =
                     field(Field::Operator).is_some_and(|operator| text(operator, source) == "->");
                 let mut place = if arrow {
-                    match self.eval(argument, source) {
+                    match self.pointed_by(argument, source) {
                         Value::Address(place) => place,
                         _ => return None,
                     }
@@ -889,12 +1049,17 @@ impl Host<'_> {
             }
             Kind::SubscriptExpression => {
                 let argument = field(Field::Argument)?;
-                let indices = field(Field::Indices).or_else(|| field(Field::Index))?;
-                let index = match indices.kind() {
-                    Kind::SubscriptArgumentList => parts(indices).into_iter().next()?,
-                    _ => indices,
-                };
+                if self.has_subscript(argument, source) {
+                    return None;
+                }
+                let index = index_of(node)?;
                 let index = self.eval(index, source);
+                if self.running.is_some()
+                    && let Some(map) = self.place(argument, source)
+                    && self.is_map(&map)
+                {
+                    return self.entry_of(&map, &index, source);
+                }
                 if let Some(key) = self.key_of_map(argument, &index, source) {
                     // See `container_call`.
                     let mut place = self.place(argument, source)?;
@@ -950,6 +1115,10 @@ impl Host<'_> {
                     return None;
                 }
                 match self.eval(field(Field::Argument)?, source) {
+                    Value::Record(_) => {
+                        let optional = self.place(field(Field::Argument)?, source)?;
+                        self.held_by_optional(optional)
+                    }
                     Value::Address(mut place) => {
                         if matches!(self.read(&place), Value::Array(_) | Value::Data(_)) {
                             place.path.push(Step::Index(Some(0)));
@@ -970,6 +1139,57 @@ impl Host<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether an expression names an object whose class says what its subscripts are.
+    fn has_subscript(&mut self, object: Node, source: Source) -> bool {
+        if self.running.is_none() || !self.index.by_name.contains_key("operator[]") {
+            return false;
+        }
+        let named = matches!(object.kind(), Kind::Identifier | Kind::FieldExpression);
+        let place = if named {
+            self.place(object, source)
+        } else {
+            None
+        };
+        let Some(Value::Record(record)) = place.map(|place| self.read(&place)) else {
+            return false;
+        };
+        let classes = self.with_bases(&record.class);
+        let all = self.index.by_name.get("operator[]").into_iter().flatten();
+        let mut of = all.filter_map(|&at| self.index.functions[at].class.as_ref());
+        of.any(|class| classes.contains(class))
+    }
+
+    /// `object[index]` as the object's class says it.
+    fn subscript_of_object(&mut self, node: Node, source: Source) -> Option<Value> {
+        let object = node.field(Field::Argument)?;
+        if !self.has_subscript(object, source) {
+            return None;
+        }
+        let index = index_of(node)?;
+        let value = self.eval(object, source);
+        let object = self.operand(object, &value, source);
+        let value = self.eval(index, source);
+        let index = self.operand(index, &value, source);
+        let value = self.operator_call("[]", &[object, index], node, source);
+        Some(value.unwrap_or(Value::Unknown))
+    }
+
+    /// The pointer before an arrow: an object's class says what it is.
+    pub(super) fn pointed_by(&mut self, argument: Node, source: Source) -> Value {
+        let value = self.eval(argument, source);
+        if !matches!(value, Value::Record(_)) {
+            return value;
+        }
+        let operand = self.operand(argument, &value, source);
+        if let Some(place) = operand.place.clone()
+            && let Some(held) = self.held_by_optional(place)
+        {
+            return Value::Address(held);
+        }
+        self.operator_call("->", &[operand], argument, source)
+            .unwrap_or(Value::Unknown)
     }
 
     /// The key of a map's entry; `None` where a subscript counts elements.
@@ -1008,10 +1228,13 @@ impl Host<'_> {
         match value {
             Value::Float(_, bits) => return Type::Float { bits: *bits },
             Value::Int(_, bits, signed) if node.kind() != Kind::Null => {
-                // Literals and arithmetic know their types; enumerations are `int` too.
-                return Type::Int {
-                    bits: *bits,
-                    signed: *signed,
+                // Literals and arithmetic know their types; enumerations and bit-fields are `int` too.
+                return match bits {
+                    1 | 8 | 16 | 32 | 64 => Type::Int {
+                        bits: *bits,
+                        signed: *signed,
+                    },
+                    _ => Type::INT,
                 };
             }
             Value::Dims(_) => return Type::Vector(Arc::new(Type::UINT), 3),
@@ -1087,6 +1310,17 @@ fn pointer_moved(pointer: &Value, operator: Op, by: &Value) -> Value {
     moved.unwrap_or(Value::Unknown)
 }
 
+/// What is between the brackets of a subscript.
+fn index_of(subscript: Node<'_>) -> Option<Node<'_>> {
+    let indices = subscript
+        .field(Field::Indices)
+        .or_else(|| subscript.field(Field::Index))?;
+    match indices.kind() {
+        Kind::SubscriptArgumentList => parts(indices).into_iter().next(),
+        _ => Some(indices),
+    }
+}
+
 /// True where the value is not used: a statement, a condition.
 fn stands_alone(node: Node) -> bool {
     let mut at = node;
@@ -1100,6 +1334,38 @@ fn stands_alone(node: Node) -> bool {
         }
     }
     false
+}
+
+/// Whether parts between commas were read as something with an error in it.
+fn misread_as(node: Node, source: Source) -> bool {
+    parts(node).iter().any(|part| part.kind() == Kind::Error)
+        && between_commas(text(node, source)).len() > 1
+}
+
+/// The parts of a text between its commas; those in brackets and in quotes are inside of one.
+fn between_commas(text: &str) -> Vec<Range<usize>> {
+    let (mut all, mut from, mut depth) = (Vec::new(), 0, 0u32);
+    let mut quote: Option<char> = None;
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match (quote, letter) {
+            (Some(_), '\\') => {
+                letters.next();
+            }
+            (Some(open), letter) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                all.push(from..at);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(from..text.len());
+    all
 }
 
 fn number(text: &str) -> Value {
@@ -1121,8 +1387,35 @@ fn number(text: &str) -> Value {
 fn string(node: Node, source: Source) -> String {
     let whole = text(node, source);
     let whole = whole.trim_start_matches(['u', 'U', 'L', '8', 'R']);
-    whole
-        .trim_start_matches('"')
-        .trim_end_matches('"')
-        .to_owned()
+    let inner = whole.strip_prefix('"').unwrap_or(whole);
+    let inner = inner.strip_suffix('"').unwrap_or(inner);
+    if node.kind() == Kind::RawStringLiteral {
+        return inner.to_owned();
+    }
+    unescaped(inner)
+}
+
+/// The characters that a literal's text represents; a gap for one that no text here holds.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            out.push(letter);
+            continue;
+        }
+        out.push(match letters.next() {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some(same @ ('\\' | '"' | '\'' | '?')) => same,
+            // A line that goes on in the next one.
+            Some('\n') => continue,
+            _ => {
+                while letters.next_if(char::is_ascii_hexdigit).is_some() {}
+                GAP
+            }
+        });
+    }
+    out
 }

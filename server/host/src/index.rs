@@ -26,6 +26,8 @@ pub const WORDS: &[&str] = &[
     // cudaGraphAddKernelNode, hipGraphAddKernelNode.
     "GraphAdd",
 ];
+/// The name of functions that convert an object to what is no class: `operator int()`.
+pub(super) const CONVERSION: &str = "operator type";
 /// Namespaces, classes and broken code nest this deep at most.
 const DEEPEST: u32 = 40;
 
@@ -178,6 +180,8 @@ impl<'p> Index<'p> {
                 Kind::TemplateDeclaration => {
                     self.walk(child, Some(child), class, &around.deeper());
                 }
+                // What is written in a class and is no member of it.
+                Kind::FriendDeclaration => self.walk(child, None, None, &around.deeper()),
                 Kind::NamespaceDefinition
                 | Kind::DeclarationList
                 | Kind::LinkageSpecification
@@ -308,10 +312,11 @@ impl<'p> Index<'p> {
         around: &Around<'p, '_>,
     ) {
         let parsed = around.parsed;
-        let Some(declarator) = function_declarator(node) else {
-            return;
-        };
-        let Some(name) = declarator.field(Field::Declarator) else {
+        let conversion = node.field(Field::Declarator);
+        let conversion = conversion.filter(|one| one.kind() == Kind::OperatorCast);
+        let declared =
+            function_declarator(node).and_then(|declarator| declarator.field(Field::Declarator));
+        let Some(name) = conversion.or(declared) else {
             return;
         };
         if let Some(body) = node.field(Field::Body)
@@ -319,13 +324,19 @@ impl<'p> Index<'p> {
         {
             self.local_classes(body, around);
         }
-        let full = without_templates(&parsed.text[name.byte_range()]);
+        let written = &parsed.text[name.byte_range()];
+        let (full, operator) = match operator_in(written) {
+            _ if conversion.is_some() => (String::new(), Some(CONVERSION.to_owned())),
+            Some((scope, operator)) => (without_templates(scope), Some(operator)),
+            None => (without_templates(written), None),
+        };
         let mut parts = full.rsplit("::");
         let last = parts.next().unwrap_or_default().trim().to_owned();
         let scope = parts
             .next()
             .map(str::trim)
             .filter(|scope| !scope.is_empty());
+        let last = operator.unwrap_or(last);
         self.functions.push(Function {
             name: last,
             space: around.at(node),
@@ -471,6 +482,15 @@ fn without_templates(name: &str) -> String {
             depth == 0
         })
         .collect()
+}
+
+/// The scope before a function's name that is an operator, and that name without spaces.
+fn operator_in(name: &str) -> Option<(&str, String)> {
+    let at = name.find("operator")?;
+    let (scope, operator) = name.split_at_checked(at)?;
+    let letter = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = !scope.ends_with(letter) && !operator["operator".len()..].starts_with(letter);
+    whole.then(|| (scope, operator.split_whitespace().collect()))
 }
 
 /// The identifiers in a text.

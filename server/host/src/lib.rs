@@ -1,9 +1,9 @@
 //! Where kernels are launched in a file, and with what.
 //!
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the statements,
-//! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes,
-//! `containers` those of the standard library, `algorithms` what fills these, `unread` what is not walked), `apis` the
-//! launches, `handles` what is launched by name, `events` what else is done with the GPU, `loops` and `memory` what is done
+//! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes, `operators` theirs,
+//! `containers` and `standard` those of the standard library, `algorithms` what fills these, `unread` what is not walked), `apis` the
+//! launches, `leaving` exceptions, `handles` what is launched by name, `events` what else is done with the GPU, `loops` and `memory` what is done
 //! around a launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
 //! with. In a run `numbers` executes loops that only compute, `contents` has what memory holds, `random` what generators
 //! draw.
@@ -26,6 +26,7 @@ mod events;
 mod handles;
 mod index;
 mod kinds;
+mod leaving;
 mod linked;
 mod loops;
 mod members;
@@ -34,11 +35,13 @@ mod nodes;
 mod numbers;
 mod objects;
 mod occupancy;
+mod operators;
 mod opt_in;
 mod parameters;
 mod random;
 mod recording;
 mod running;
+mod standard;
 mod state;
 mod texts;
 mod toolkit;

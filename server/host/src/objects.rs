@@ -11,7 +11,7 @@ use super::index::{class_name, declared_name, declares_function, plain};
 use super::nodes::{full_name, parameter_list, parts, text};
 use super::parameters::takes;
 use super::state::{DEEPEST, Host};
-use super::value::{Extent, Place, Record, Step, Value};
+use super::value::{Extent, FieldNumber, Place, Record, Step, Value};
 use super::value::{joined, spelled};
 use warplens_hir::Source;
 use warplens_ir::{Bindings, Bound, Type};
@@ -20,7 +20,7 @@ use warplens_ir::{Bindings, Bound, Type};
 const MOST_BASES: usize = 16;
 
 /// A class as a type names it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Instance {
     /// Its plain name.
     pub(super) name: String,
@@ -51,6 +51,8 @@ impl Instance {
             class: self.name.clone(),
             fields,
             bindings: Rc::clone(&self.bindings),
+            numbers: Rc::default(),
+            kept: None,
         }
     }
 }
@@ -195,7 +197,7 @@ impl<'p> Host<'p> {
         let place = if object.kind() == Kind::This {
             self.frames.last().and_then(|frame| frame.this.clone())
         } else if arrow {
-            match self.eval(object, source) {
+            match self.pointed_by(object, source) {
                 Value::Address(place) => Some(place),
                 _ => None,
             }
@@ -228,9 +230,14 @@ impl<'p> Host<'p> {
         {
             return value;
         }
+        if let Some(place) = &place
+            && let Some(value) = self.standard_call(place, &value, &named.name, arguments, source)
+        {
+            return value;
+        }
         if self.running.is_some()
             && let Some(place) = &place
-            && let Some(value) = self.container_call(place, &value, &named.name, arguments)
+            && let Some(value) = self.container_call(place, &value, &named.name, arguments, source)
         {
             return value;
         }
@@ -451,10 +458,7 @@ impl<'p> Host<'p> {
                 if let (Value::Record(made), Value::Record(own)) = (made, self.read(&this)) {
                     let mut own = (*own).clone();
                     for (name, value) in &made.fields {
-                        match own.fields.iter_mut().find(|(of, _)| of == name) {
-                            Some((_, field)) => *field = value.clone(),
-                            None => own.fields.push((name.clone(), value.clone())),
-                        }
+                        own.set(name, value.clone());
                     }
                     self.write(&this, Value::Record(Rc::new(own)));
                 }
@@ -537,7 +541,11 @@ impl<'p> Host<'p> {
             {
                 return Value::Unknown;
             }
-            "string" | "stringstream" | "ostringstream" => {
+            // What a file holds is not known, and it is no text by its name.
+            "ifstream" | "ofstream" | "fstream" if self.running.is_some() => {
+                return Value::Unknown;
+            }
+            "string" | "stringstream" | "ostringstream" | "istringstream" => {
                 return self.made_text(&values).unwrap_or(Value::Unknown);
             }
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
@@ -556,6 +564,9 @@ impl<'p> Host<'p> {
                 }
             }
             return match values.as_slice() {
+                [] if matches!(class.name.as_str(), "unique_ptr" | "shared_ptr") => {
+                    Value::Int(0, 64, true)
+                }
                 [] => Value::Unknown,
                 // Of a structure that was not read, or of a number.
                 [Value::Int(0, ..)] if braces => Value::list(values),
@@ -667,7 +678,7 @@ impl<'p> Host<'p> {
             for parameter in parameter_list(*constructor).map(parts).unwrap_or_default() {
                 self.unbound_parameter(parameter, source);
             }
-            self.body_of(*constructor, source);
+            self.perhaps(|host| host.body_of(*constructor, source));
             self.beside -= 1;
             let value = self.read(&place);
             joined = Some(match joined {
@@ -711,6 +722,7 @@ impl<'p> Host<'p> {
         let (body, source) = (known.body, self.source_of(known.text));
         let mut record = class.record(Vec::new());
         let bindings = record.bindings_in(&class.name);
+        let mut numbers: Vec<(String, FieldNumber)> = Vec::new();
         for base in self.with_bases(&class.name).into_iter().skip(1) {
             let own = if self.running.is_some() && self.depth < DEEPEST / 2 {
                 self.initial_fields(&Instance {
@@ -721,6 +733,7 @@ impl<'p> Host<'p> {
                 Value::Unknown
             };
             if let Value::Record(fields) = own {
+                numbers.extend(fields.numbers.iter().cloned());
                 // What its constructor makes of them is not known, where none is called by name.
                 let constructed = self.running.is_some() && self.has_constructor(&base);
                 let fields = fields.fields.iter().map(|(name, value)| match value {
@@ -746,7 +759,7 @@ impl<'p> Host<'p> {
                 }
                 let name = text(declared_name(declarator), source).to_owned();
                 let value = if self.depth > DEEPEST / 2 {
-                    Value::Unknown
+                    (None, Value::Unknown)
                 } else {
                     self.depth += 8;
                     let slot = self.under(bindings.clone(), source, |host| {
@@ -755,18 +768,46 @@ impl<'p> Host<'p> {
                     self.depth -= 8;
                     match slot {
                         Some(slot) if self.running.is_some() && self.is_container(&whole(slot)) => {
-                            Value::Container(slot)
+                            (None, Value::Container(slot))
                         }
-                        Some(slot) => self.slots[slot].value.clone(),
-                        None => Value::Unknown,
+                        Some(slot) => {
+                            let slot = &self.slots[slot];
+                            (Some(slot.ty.clone()), slot.value.clone())
+                        }
+                        None => (None, Value::Unknown),
                     }
                 };
                 // It hides one of that name in a class that this one is derived from.
                 record.fields.retain(|(hidden, _)| *hidden != name);
+                numbers.retain(|(hidden, _)| *hidden != name);
+                let (ty, value) = value;
+                if let Some(number) = self.number_of_field(declarator, ty, source) {
+                    numbers.push((name.clone(), number));
+                }
                 record.fields.push((name, value));
             }
         }
+        record.numbers = Rc::new(numbers);
         Value::Record(Rc::new(record))
+    }
+
+    /// The type of a member that is a number, in the width that a bit-field has.
+    fn number_of_field(
+        &mut self,
+        declarator: Node,
+        ty: Option<Type>,
+        source: Source,
+    ) -> Option<FieldNumber> {
+        let ty = ty.filter(|ty| matches!(ty, Type::Int { .. } | Type::Float { .. }))?;
+        let clause = declarator.next_named_sibling();
+        let clause = clause.filter(|clause| clause.kind() == Kind::BitfieldClause);
+        let (Some(clause), Type::Int { bits, .. }) = (clause, &ty) else {
+            return Some(FieldNumber { ty, width: None });
+        };
+        let width = parts(clause).into_iter().next()?;
+        let width = u8::try_from(self.eval(width, source).as_int()?).ok()?;
+        let width = Some(width.clamp(1, *bits));
+        Some(FieldNumber { ty, width })
     }
 
     /// Whether a member of an object is declared as a reference.
@@ -850,7 +891,8 @@ impl<'p> Host<'p> {
     fn positioned(&mut self, mut record: Record, values: Vec<Value>) -> Value {
         // `= {0}` sets the first field and leaves `dim3` as its constructor makes it.
         let zero = matches!(values.as_slice(), [Value::Int(0, ..)]);
-        for ((_, field), value) in record.fields.iter_mut().zip(values) {
+        let numbers = Rc::clone(&record.numbers);
+        for ((name, field), value) in record.fields.iter_mut().zip(values) {
             match field {
                 Value::Dims(_) if zero => {}
                 Value::Dims(_) => *field = Value::Dims(value.extents()),
@@ -862,7 +904,13 @@ impl<'p> Host<'p> {
                         value => value,
                     };
                 }
-                _ => *field = value,
+                _ => {
+                    let number = numbers.iter().find(|(of, _)| of == name);
+                    *field = match number {
+                        Some((_, number)) => number.held(value),
+                        None => value,
+                    };
+                }
             }
         }
         Value::Record(Rc::new(record))
@@ -907,8 +955,7 @@ impl<'p> Host<'p> {
             match all.fields.iter_mut().find(|(of, _)| of == name) {
                 Some((_, field @ Value::Dims(_))) => *field = Value::Dims(value.extents()),
                 Some((_, Value::Container(slot))) => self.assign(&whole(*slot), value.clone()),
-                Some((_, field)) => *field = value.clone(),
-                None => all.fields.push((name.clone(), value.clone())),
+                _ => all.set(name, value.clone()),
             }
         }
         Value::Record(Rc::new(all))
@@ -942,6 +989,9 @@ fn only_holds(class: &str) -> bool {
             | "runtime_error"
             | "logic_error"
             | "function"
+            | "unique_ptr"
+            | "shared_ptr"
+            | "optional"
             | "time_point"
             | "duration"
     )

@@ -22,6 +22,9 @@ use super::value::{Value, binary};
 /// Events of one walk, before the same ones become one.
 const MOST_EVENTS: usize = 100_000;
 
+/// Statements and expressions nest this deep at most where a function calls itself.
+const DEEPEST_AGAIN: u32 = 300;
+
 /// Conditions around one event that are named.
 const MOST_DECIDING: usize = 4;
 
@@ -122,6 +125,19 @@ impl Host<'_> {
     pub(super) fn is_doubtful(&self) -> bool {
         let mut around = self.around.iter();
         around.any(|around| around.is_open || around.past.is_open())
+    }
+
+    /// Whether a function that is being walked may be called again: in a run, where nothing unknown has decided since the first of
+    /// its calls that the walk comes here.
+    pub(super) fn may_call_again(&self, identity: (usize, usize)) -> bool {
+        let first = self.frames.iter().find(|frame| frame.identity == identity);
+        let around = first.map_or(0, |frame| frame.around);
+        let since = self.around.get(around..).unwrap_or_default();
+        self.running.is_some()
+            && self.depth < DEEPEST_AGAIN
+            && !since
+                .iter()
+                .any(|around| around.is_open || around.past.is_open())
     }
 
     /// Notes what happens here.

@@ -205,12 +205,13 @@ impl Host<'_> {
             Some(arguments) => {
                 let mut texts: Vec<Value> = vec![Value::Text(run.name.as_str().into())];
                 let arguments = arguments.iter();
-                texts.extend(
-                    arguments.map(|argument| match argument.contains(UNKNOWN_ARGUMENT) {
-                        true => Value::Unknown,
-                        false => Value::Text(argument.as_str().into()),
-                    }),
-                );
+                texts.extend(arguments.map(|argument| {
+                    if argument.contains(UNKNOWN_ARGUMENT) {
+                        Value::Unknown
+                    } else {
+                        Value::Text(argument.as_str().into())
+                    }
+                }));
                 let count = Value::int(texts.len() as i64);
                 texts.push(Value::Int(0, 64, true));
                 let vector = self.temporary(Type::Unknown(String::new()), Value::list(texts));
@@ -284,6 +285,7 @@ impl Host<'_> {
                 _ => Some(true),
             };
             match value {
+                _ if self.leaving.is_some() => break Ended::Left,
                 Some(false) => break Ended::Past,
                 None => break Ended::Open(None),
                 Some(true) => {}
@@ -385,6 +387,7 @@ impl Host<'_> {
         if ends.is_empty() {
             return goes_on;
         }
+        self.only_perhaps();
         if goes_on {
             ends.push(self.changes(mark));
         }
@@ -407,6 +410,7 @@ impl Host<'_> {
         if states.is_empty() {
             return goes_on;
         }
+        self.only_perhaps();
         if goes_on {
             states.push(self.changes(began));
         }
@@ -477,7 +481,7 @@ impl Host<'_> {
             let (slots, sites) = (self.slots.len(), self.sites.len());
             let events = self.events.len();
             self.continues_meet();
-            walk(self);
+            self.perhaps(&walk);
             let again = self.varying(mark);
             let known = varying.len();
             varying.extend(again.into_iter().filter(|slot| *slot < slots));
@@ -696,16 +700,17 @@ impl Host<'_> {
 
     /// Walks a call of a function of the program; `None` where it was not walked to its end. One that launches nothing gets a part of
     /// what is left to spend, and one that this was not enough for gets little the next time; what it wrote until then is unknown:
-    /// what a program checks its kernels against costs it more than them.
+    /// what a program checks its kernels against costs it more than them. `again`: it calls itself, and its first call has its share.
     pub(super) fn within_its_share(
         &mut self,
         name: &str,
+        again: bool,
         walk: impl FnOnce(&mut Self) -> Value,
     ) -> Option<Value> {
         let Some(running) = &self.running else {
             return Some(walk(self));
         };
-        if running.leading.contains(name) || self.is_spent() {
+        if again || running.leading.contains(name) || self.is_spent() {
             return Some(walk(self));
         }
         let part = match running.apart {

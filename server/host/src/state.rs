@@ -11,9 +11,11 @@ use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
+use super::leaving::Leaving;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
+use super::standard::Kept;
 use super::value::{Meaning, Place, Scope, Step, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -53,6 +55,8 @@ pub(super) struct Slot {
     pub(super) memory: Option<MemoryKind>,
     /// A condition that is not known decides whether it is pinned.
     pub(super) may_be_pinned: bool,
+    /// Of a container: what its elements hold, as its type says it.
+    pub(super) kept: Option<Rc<Kept>>,
 }
 
 /// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
@@ -142,6 +146,8 @@ pub(super) struct Frame {
     pub(super) own_call: Option<std::ops::Range<usize>>,
     /// First byte of the function or lambda in its text, to notice recursion.
     pub(super) identity: (usize, usize),
+    /// How many loops and conditions were around its call.
+    pub(super) around: usize,
     /// A lambda's, which is written in the function that calls it or hands it on.
     pub(super) is_lambda: bool,
 }
@@ -205,6 +211,10 @@ pub(super) struct Host<'p> {
     /// Those of them that the file changes somewhere.
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
+    /// What a run is leaving functions and loops for, other than by `return` and `break`: nothing happens until then.
+    pub(super) leaving: Option<Leaving>,
+    /// The `try`s that the walk is in, outermost first: whether some runs throw in it.
+    pub(super) attempts: Vec<bool>,
     pub(super) sites: Vec<Met>,
     /// What else happens, and the launches among it, as far as a run is followed.
     pub(super) events: Vec<HostEvent>,
@@ -284,6 +294,8 @@ impl<'p> Host<'p> {
             globals: FxHashMap::default(),
             changing: Vec::new(),
             breakables: Vec::new(),
+            leaving: None,
+            attempts: Vec::new(),
             sites: Vec::new(),
             events: Vec::new(),
             lost_events: false,
@@ -424,6 +436,7 @@ impl<'p> Host<'p> {
             unit: None,
             memory: None,
             may_be_pinned: false,
+            kept: None,
         });
         self.slots.len() - 1
     }
@@ -464,10 +477,12 @@ impl<'p> Host<'p> {
         let Some(slot) = self.slots.get_mut(place.slot) else {
             return;
         };
-        let value = if place.path.is_empty() {
-            value.converted(&slot.ty)
-        } else {
-            slot.value.with(&place.path, value)
+        let value = match (place.path.as_slice(), &slot.ty) {
+            ([], ty) => value.converted(ty),
+            ([Step::Index(_)], Type::Array(element, _)) => {
+                slot.value.with(&place.path, value.converted(element))
+            }
+            _ => slot.value.with(&place.path, value),
         };
         let value = std::mem::replace(&mut slot.value, value);
         let bytes = slot.bytes;
@@ -927,6 +942,7 @@ impl Frame {
             beside: 0,
             own_call: None,
             identity: (0, 0),
+            around: 0,
             is_lambda: false,
         }
     }

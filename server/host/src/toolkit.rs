@@ -10,7 +10,7 @@ use super::index::plain;
 use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
-use super::value::{MOST_ELEMENTS, Place, Record, Step, Value, binary};
+use super::value::{MAP, MOST_ELEMENTS, Place, Record, Step, Value, binary};
 use std::rc::Rc;
 
 use warplens_hir::Source;
@@ -234,6 +234,7 @@ impl Host<'_> {
         value: &Value,
         name: &str,
         arguments: &[Argument],
+        source: Source,
     ) -> Option<Value> {
         let whole = place.path.is_empty();
         let ty = self.slots[place.slot].ty.clone();
@@ -269,7 +270,7 @@ impl Host<'_> {
                 _ => return None,
             },
             ("push_back" | "emplace_back", [_, ..]) if container => {
-                self.push(place, value, arguments);
+                self.push(place, value, arguments, name == "emplace_back", source);
                 Value::Unknown
             }
             ("data" | "begin" | "get", []) if container => Value::Address(place.clone()),
@@ -311,6 +312,9 @@ impl Host<'_> {
                 let Value::Record(record) = value else {
                     return None;
                 };
+                if record.class != MAP {
+                    return None;
+                }
                 let key = key?;
                 let has = record.fields.iter().any(|(of, _)| *of == key);
                 if name != "find" {
@@ -330,12 +334,30 @@ impl Host<'_> {
     }
 
     /// Puts an element behind the last.
-    fn push(&mut self, place: &Place, value: &Value, arguments: &[Argument]) {
+    fn push(
+        &mut self,
+        place: &Place,
+        value: &Value,
+        arguments: &[Argument],
+        in_place: bool,
+        source: Source,
+    ) {
+        let made = match value {
+            Value::Array(values) if values.len() < MOST_ELEMENTS => {
+                self.element_made(place.slot, arguments, in_place, source)
+            }
+            _ => None,
+        };
         let size = match &self.slots[place.slot].ty {
             Type::Array(element, _) => element.size(),
             _ => 0,
         };
         match (value, arguments) {
+            (Value::Array(values), _) if made.is_some() => {
+                let mut values = (**values).clone();
+                values.extend(made);
+                self.write(place, Value::list(values));
+            }
             (Value::Array(values), [element]) if values.len() < MOST_ELEMENTS => {
                 let mut values = (**values).clone();
                 values.push(self.copy_of(element.value.clone()));

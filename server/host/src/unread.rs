@@ -93,7 +93,7 @@ impl Host<'_> {
                 // It may be called, any number of times.
                 let touched = self.touched_mark();
                 let lambda = Rc::clone(&lambda.0);
-                self.call_lambda(&lambda, None);
+                self.perhaps(|host| host.call_lambda(&lambda, None));
                 self.forget_touched(touched);
             }
         }

@@ -8,8 +8,10 @@ use rustc_hash::FxHashMap;
 use warplens_syntax::{BinaryOperator as Op, Expanded};
 
 use super::data::DataRef;
+use super::kinds::wrapped;
 use super::linked::Linked;
 use super::random::Generator;
+use super::standard::Kept;
 use warplens_hir::{Lowering, Space};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
@@ -113,6 +115,31 @@ pub(super) struct Record {
     /// What the template parameters of its class represent, and of those that it is derived from; without classes that
     /// have none.
     pub(super) bindings: Rc<Vec<(String, Bindings)>>,
+    /// The types of its fields that are numbers, as far as its class was read: a bit-field has its own width.
+    pub(super) numbers: Rc<Vec<(String, FieldNumber)>>,
+    /// Of an object of the standard library: what its type holds.
+    pub(super) kept: Option<Rc<Kept>>,
+}
+
+/// What a field holds that is a number.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FieldNumber {
+    pub(super) ty: Type,
+    /// Of a bit-field: how many it has.
+    pub(super) width: Option<u8>,
+}
+
+impl FieldNumber {
+    /// A value as the field holds it.
+    pub(super) fn held(&self, value: Value) -> Value {
+        match (value.converted(&self.ty), self.width) {
+            // One bit is no `bool`.
+            (Value::Int(value, _, signed), Some(width)) if self.ty != Type::BOOL => {
+                Value::Int(wrapped(value, width, signed), width.max(2), signed)
+            }
+            (value, _) => value,
+        }
+    }
 }
 
 impl Record {
@@ -122,6 +149,31 @@ impl Record {
             class: class.to_owned(),
             fields,
             bindings: Rc::default(),
+            numbers: Rc::default(),
+            kept: None,
+        }
+    }
+
+    /// True where both have the same fields.
+    fn has_fields_of(&self, other: &Record) -> bool {
+        let has = |(name, _): &(String, Value)| self.fields.iter().any(|(own, _)| own == name);
+        self.fields.len() == other.fields.len() && other.fields.iter().all(has)
+    }
+
+    /// A value as that field holds it.
+    pub(super) fn held(&self, field: &str, value: Value) -> Value {
+        match self.numbers.iter().find(|(name, _)| name == field) {
+            Some((_, number)) => number.held(value),
+            None => value,
+        }
+    }
+
+    /// Gives a field that value; one that it does not have yet is added.
+    pub(super) fn set(&mut self, field: &str, value: Value) {
+        let value = self.held(field, value);
+        match self.fields.iter_mut().find(|(name, _)| name == field) {
+            Some((_, held)) => *held = value,
+            None => self.fields.push((field.to_owned(), value)),
         }
     }
 
@@ -422,12 +474,8 @@ impl Value {
                     Value::Record(record) => (**record).clone(),
                     _ => Record::default(),
                 };
-                match record.fields.iter_mut().find(|(of, _)| of == name) {
-                    Some((_, value)) => *value = value.with(rest, new),
-                    None => record
-                        .fields
-                        .push((name.clone(), Value::Unknown.with(rest, new))),
-                }
+                let before = self.at(step);
+                record.set(name, before.with(rest, new));
                 Value::Record(Rc::new(record))
             }
             _ => Value::Unknown,
@@ -452,6 +500,12 @@ impl Value {
             (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
                 Value::list(a.iter().zip(b.iter()).map(|(a, b)| a.join(b)).collect())
             }
+            // Which entries there are.
+            (Value::Record(a), Value::Record(b))
+                if (a.class == MAP || a.kept.is_some()) && !a.has_fields_of(b) =>
+            {
+                Value::Unknown
+            }
             (Value::Record(a), Value::Record(b))
                 if a.class == b.class && a.bindings == b.bindings =>
             {
@@ -467,6 +521,8 @@ impl Value {
                     class: a.class.clone(),
                     fields,
                     bindings: Rc::clone(&a.bindings),
+                    numbers: Rc::clone(&a.numbers),
+                    kept: a.kept.clone(),
                 }))
             }
             (Value::Text(a), Value::Text(b)) => common(a, b),
@@ -492,6 +548,11 @@ impl Value {
     pub(super) fn loosened(&self, now: &Value) -> Value {
         match (self, now) {
             (a, b) if a == b => a.clone(),
+            (Value::Record(a), Value::Record(b))
+                if (a.class == MAP || a.kept.is_some()) && !a.has_fields_of(b) =>
+            {
+                Value::Unknown
+            }
             (Value::Record(a), Value::Record(b)) => {
                 let fields = b.fields.iter().map(|(name, value)| {
                     let old = self.at(&Step::Field(name.clone()));
@@ -504,6 +565,8 @@ impl Value {
                     class: b.class.clone(),
                     fields: fields.filter(known).collect(),
                     bindings: Rc::clone(&b.bindings),
+                    numbers: Rc::clone(&b.numbers),
+                    kept: b.kept.clone(),
                 }))
             }
             _ => Value::Unknown,

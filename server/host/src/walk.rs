@@ -1,15 +1,19 @@
 //! Statements of host functions.
 
+use std::rc::Rc;
+
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
 
 use super::arguments::Argument;
 use super::containers::whole;
 use super::events::Side;
 use super::index::{class_name, declared_name, plain};
+use super::leaving::Leaving;
 use super::nodes::{names_fields, parts, quoted, text};
 use super::objects::arguments_of_type;
+use super::standard::Kept;
 use super::state::{Breakable, Host};
-use super::value::{MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
+use super::value::{GAP, MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
@@ -24,13 +28,13 @@ impl Host<'_> {
             self.forget_everything();
             return true;
         }
-        if self.spent() {
+        if self.spent() || self.leaving.is_some() {
             return false;
         }
         self.depth += 1;
         let goes_on = self.statement_inner(node, source);
         self.depth -= 1;
-        goes_on
+        goes_on && self.leaving.is_none()
     }
 
     fn statement_inner(&mut self, node: Node, source: Source) -> bool {
@@ -70,7 +74,11 @@ impl Host<'_> {
                     return true;
                 }
                 self.eval(inner, source);
-                !never_returns(inner, source)
+                let ends = never_returns(inner, source);
+                if ends && self.running.is_some() && self.leaving.is_none() {
+                    self.leaving = Some(Leaving::Ended);
+                }
+                !ends
             }
             Kind::IfStatement => self.if_statement(node, source),
             Kind::ForStatement => self.scoped(|host| {
@@ -116,7 +124,12 @@ impl Host<'_> {
                 }
                 false
             }
-            Kind::ThrowStatement | Kind::GotoStatement | Kind::CoReturnStatement => {
+            Kind::ThrowStatement => {
+                self.leaves_loops();
+                self.throw_statement(node, source);
+                false
+            }
+            Kind::GotoStatement | Kind::CoReturnStatement => {
                 self.leaves_loops();
                 false
             }
@@ -128,6 +141,7 @@ impl Host<'_> {
                     .filter(|part| part.kind() != Kind::StatementIdentifier)
                     .all(|part| self.statement(part, source))
             }
+            Kind::TryStatement if self.running.is_some() => self.attempt(node, source),
             Kind::TryStatement => {
                 let goes_on = field(Field::Body).is_none_or(|body| self.statement(body, source));
                 for clause in parts(node) {
@@ -170,7 +184,7 @@ impl Host<'_> {
         }
     }
 
-    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         if let Some(frame) = self.frames.last_mut() {
             frame.scopes.push(super::value::Scope::default());
         }
@@ -313,9 +327,11 @@ impl Host<'_> {
                 self.statement(value, source);
                 return None;
             }
-            return self.eval(value, source).decided();
+            let value = self.eval(value, source);
+            return self.truth_of(&value);
         }
-        self.eval(node, source).decided()
+        let value = self.eval(node, source);
+        self.truth_of(&value)
     }
 
     /// Walks both sides of a condition; false where neither goes on.
@@ -327,6 +343,10 @@ impl Host<'_> {
         then: impl FnOnce(&mut Self) -> bool,
         otherwise: impl FnOnce(&mut Self) -> bool,
     ) -> bool {
+        // The condition threw.
+        if self.leaving.is_some() {
+            return false;
+        }
         match value {
             Some(true) => {
                 self.aside(|host| {
@@ -346,13 +366,13 @@ impl Host<'_> {
                 let mark = self.mark();
                 self.enter(Some(condition), Side::Then, true, source);
                 self.suppose(condition, true, false, source);
-                let first = then(self);
+                let first = self.perhaps(then);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
                 self.leave();
                 self.enter(Some(condition), Side::Else, true, source);
                 self.suppose(condition, false, false, source);
-                let second = otherwise(self);
+                let second = self.perhaps(otherwise);
                 self.leave();
                 if !first {
                     return second;
@@ -578,10 +598,18 @@ impl Host<'_> {
             Value::Address(ref place) => Some(place.clone()),
             _ => None,
         };
+        let over = match (over, field(Field::Right)) {
+            (None, Some(right)) if matches!(range, Value::Record(_)) => self.place(right, source),
+            (over, _) => over,
+        };
         let values = match &over {
             Some(place) => self.read(place),
             None => range,
         };
+        // A map, a set, a text: what their elements are, which are not changed through the variable of the loop.
+        let elements = self.in_order(&values).or_else(|| letters(&values));
+        let listed = elements.is_some();
+        let values = elements.map_or(values, Value::list);
         let mut element = None;
         if let Some(declarator) = field(Field::Declarator) {
             let first = match &values {
@@ -617,7 +645,12 @@ impl Host<'_> {
             && let Some(body) = field(Field::Body)
         {
             if let Value::Array(values) = &values {
-                return self.run_over(values, element.as_ref(), written.as_ref(), node, source);
+                let back = written.as_ref().filter(|_| !listed);
+                let goes_on = self.run_over(values, element.as_ref(), back, node, source);
+                if let (Some(place), true) = (&written, listed) {
+                    self.forget_at(place);
+                }
+                return goes_on;
             }
             let length = over.as_ref().and_then(|place| self.length_of(place));
             let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
@@ -630,7 +663,7 @@ impl Host<'_> {
         self.breakables.push(breakable);
         self.enter(Some(node), Side::Loop, true, source);
         if let Some(body) = field(Field::Body) {
-            self.statement(body, source);
+            self.perhaps(|host| host.statement(body, source));
         }
         self.leave();
         self.breakables.pop();
@@ -665,6 +698,9 @@ impl Host<'_> {
                 Some(self.eval(label, source))
             })
             .collect();
+        if self.leaving.is_some() {
+            return false;
+        }
         let known = value.as_int();
         let chosen = known.and_then(|known| {
             if labels
@@ -720,7 +756,11 @@ impl Host<'_> {
                 states
             };
             if live {
-                let mut states = run(self);
+                let mut states = if chosen.is_some() {
+                    run(self)
+                } else {
+                    self.perhaps(run)
+                };
                 self.take_back(mark);
                 if chosen.is_some() {
                     taken = Some(states);
@@ -735,6 +775,9 @@ impl Host<'_> {
         }
         if let Some(taken) = taken {
             let goes_on = !taken.is_empty();
+            if goes_on {
+                self.only_perhaps();
+            }
             self.join(&taken);
             return goes_on;
         }
@@ -896,6 +939,17 @@ impl Host<'_> {
             return None;
         }
         let first = parts(node.field(Field::Arguments)?).into_iter().next()?;
+        // A smart pointer to one object is a pointer.
+        if name.ends_with("_ptr")
+            && self.running.is_some()
+            && first.field(Field::Declarator).is_none()
+        {
+            let inner = first.field(Field::Type).unwrap_or(first);
+            let class = class_name(inner, &source.parsed.text);
+            if self.index.classes.contains_key(&class) || self.kept_by(inner, source).is_some() {
+                return None;
+            }
+        }
         let ty = self.lowered(&[first], source, |lowering| {
             lowering.host_type(first, source)
         })?;
@@ -912,6 +966,68 @@ impl Host<'_> {
         declarator: Node,
         source: Source,
     ) -> Option<usize> {
+        let ty = node.field(Field::Type);
+        if let Some(ty) = ty
+            && let Some(kept) = self.kept_by(ty, source)
+            && let Some(slot) = self.declare_standard(&kept, declarator, node, source)
+        {
+            return Some(slot);
+        }
+        let slot = self.declare_other(node, declarator, source)?;
+        if self.running.is_some()
+            && self.is_container(&whole(slot))
+            && let Some(ty) = ty
+            && let Some(kept) = self.kept_by_elements(ty, source)
+        {
+            // A list in braces has lists in braces.
+            if let (Kept::Tuple(..), Value::Array(values)) = (&*kept, &self.slots[slot].value) {
+                let values = Rc::clone(values);
+                let made = values
+                    .iter()
+                    .map(|one| self.kept_as(&kept, one.clone(), source));
+                let made = Value::list(made.collect());
+                self.slots[slot].value = made;
+            }
+            self.slots[slot].kept = Some(kept);
+        }
+        Some(slot)
+    }
+
+    /// The same for an object of the standard library; `None` where the declarator says that it is none.
+    fn declare_standard(
+        &mut self,
+        kept: &Kept,
+        declarator: Node,
+        node: Node,
+        source: Source,
+    ) -> Option<usize> {
+        let (name, value) = match declarator.kind() {
+            Kind::InitDeclarator => (
+                declarator.field(Field::Declarator)?,
+                declarator.field(Field::Value),
+            ),
+            _ => (declarator, node.field(Field::DefaultValue)),
+        };
+        if !matches!(name.kind(), Kind::Identifier | Kind::FieldIdentifier) {
+            return None;
+        }
+        let slot = self.slot(Type::Unknown(String::new()), Value::Unknown, false);
+        let made = match value.map(|value| (value, value.kind())) {
+            None => self.standard_object(kept, &[], true, source),
+            Some((list, kind @ (Kind::ArgumentList | Kind::InitializerList))) => {
+                let given = self.arguments(list, source);
+                self.standard_object(kept, &given, kind == Kind::InitializerList, source)
+            }
+            Some((value, _)) => {
+                let value = self.eval(value, source);
+                self.kept_as(kept, value, source)
+            }
+        };
+        self.slots[slot].value = made;
+        Some(slot)
+    }
+
+    fn declare_other(&mut self, node: Node, declarator: Node, source: Source) -> Option<usize> {
         let ty_node = node.field(Field::Type);
         let class = ty_node.map_or(String::new(), |ty| class_name(ty, &source.parsed.text));
         // Only where an object is made: the arguments of its template are read.
@@ -1136,6 +1252,13 @@ impl Host<'_> {
                 }
             }
         };
+        let number = matches!(ty, Type::Int { .. } | Type::Float { .. });
+        let value = match value {
+            Value::Record(_) if number && self.running.is_some() => {
+                self.as_number(&value, Some(&ty)).unwrap_or(Value::Unknown)
+            }
+            value => value,
+        };
         let value = value.converted(&ty);
         self.slots[slot].value = value;
         Some(slot)
@@ -1149,6 +1272,15 @@ impl Host<'_> {
             path: Vec::new(),
         }
     }
+}
+
+/// The characters of a text that is known.
+fn letters(value: &Value) -> Option<Vec<Value>> {
+    let text = value.text().filter(|text| !text.contains(GAP))?;
+    let letters = text
+        .bytes()
+        .map(|byte| Value::Int(i64::from(byte as i8), 8, true));
+    Some(letters.collect())
 }
 
 /// Whether an expression names a variable or a part of one.

@@ -64,6 +64,8 @@ impl Compiler<'_, '_> {
                     _ => None,
                 }
             }
+            // Parts between commas may be read as something with an error in it.
+            Kind::CommaExpression | Kind::AssignmentExpression if node.has_error() => None,
             Kind::CommaExpression => {
                 self.expression(field(Field::Left)?)?;
                 self.expression(field(Field::Right)?)

@@ -70,3 +70,14 @@ pub fn data(before: &str, body: &str) -> Option<Vec<i32>> {
 
 /// Launches `k` with an array of `n` integers.
 pub const LAUNCH: &str = "int *d; cudaMalloc(&d, n * sizeof(int)); k<<<1, 32>>>(d, n);";
+
+/// Bodies of `main` that leave a value in `n`, with that value; `None`: it must stay unknown.
+pub fn come_to(before: &str, cases: &[(&str, Option<i64>)]) {
+    for (body, expected) in cases {
+        let body = format!("int n = 0; {body} {LAUNCH}");
+        assert_eq!(n(before, &body), *expected, "{body}");
+    }
+}
+
+/// A number that a program reads.
+pub const READ: &str = "int u = 0; scanf(\"%d\", &u);";

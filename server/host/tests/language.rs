@@ -1,0 +1,237 @@
+//! The language of host programs in a run: what their expressions, functions and objects come to, and what they do not.
+
+mod common;
+
+use common::running::{LAUNCH, READ, come_to, launches};
+
+#[test]
+fn fields_hold_what_their_types_hold() {
+    let before = "struct Flags { unsigned level : 3; int offset : 4; unsigned on : 1; int rest; };
+        struct Sizes { int n; unsigned char few; Sizes(double of) : n(of), few(of) {} };";
+    let cases = [
+        (
+            "Flags f = {9, 8, 3, 3}; n = f.level + f.on + f.rest;",
+            Some(5),
+        ),
+        (
+            "Flags f = {0, 7, 0, 0}; f.offset += 2; n = f.offset;",
+            Some(-7),
+        ),
+        (
+            "Flags f; f.level = 6; for (int i = 0; i < 20; i++) f.level++; n = f.level;",
+            Some(2),
+        ),
+        (
+            "Sizes s(300.9); s.few += 1; n = s.n * 2 + s.few;",
+            Some(645),
+        ),
+        ("Sizes s(1); s.n = 7.9; n = s.n * 2;", Some(14)),
+    ];
+    come_to(before, &cases);
+    let unknown = format!("{READ} Flags f; f.level = u; n = f.level;");
+    come_to(before, &[(&unknown, None)]);
+}
+
+#[test]
+fn parts_between_commas_happen_in_turn() {
+    let cases = [
+        ("n = (g = 4, g + 1);", Some(5)),
+        (
+            "int x = 3; int y = (x = 5, twice(x), x + g); n = y;",
+            Some(10),
+        ),
+        (
+            "int x = 1; int y = ((x += 2), (x *= 3)); n = x * 100 + y;",
+            Some(909),
+        ),
+        ("int y = (g = u, g + 1); n = y;", None),
+    ];
+    let cases = cases.map(|(body, expected)| (format!("{READ} {body}"), expected));
+    let cases: Vec<(&str, Option<i64>)> =
+        cases.iter().map(|(body, n)| (body.as_str(), *n)).collect();
+    come_to(
+        "int g = 1; int twice(int v) { g = v; return v * 2; }",
+        &cases,
+    );
+}
+
+#[test]
+fn exceptions_go_to_the_clause_that_catches_them() {
+    let before = "struct Failure : std::runtime_error { int code; Failure(int c) : code(c) {} };
+        int checked(int x) { if (x > 3) throw 8; return x; }
+        int sum(int most) { int s = 0; for (int i = 0; i < most; i++) s += checked(i); return s; }
+        int kind(int x) { try { if (x == 0) throw Failure(4); if (x == 1) throw 2.5; return 9; }
+          catch (int) { return 1; } catch (const std::exception &e) { return 2; } catch (...) { return 3; } }";
+    let cases = [
+        (
+            "try { n = 1; checked(5); n = 5; } catch (int e) { n = n + e; }",
+            Some(9),
+        ),
+        (
+            "try { n = sum(9); n = 2; } catch (int e) { n += e; }",
+            Some(8),
+        ),
+        ("try { n = sum(4); } catch (int e) { n += e; }", Some(6)),
+        ("n = kind(0) * 100 + kind(1) * 10 + kind(2);", Some(239)),
+        (
+            "try { throw Failure(40); } catch (const Failure &f) { n = f.code; }",
+            Some(40),
+        ),
+        (
+            "try { n = std::stoi(\"x\"); } catch (const std::exception &e) { n = 13; }",
+            Some(13),
+        ),
+        (
+            "try { n = std::stoi(\"12k\"); } catch (const std::exception &e) { n = 13; }",
+            Some(12),
+        ),
+        (
+            "for (int i = 0; i < 6; i++) { try { n += checked(i); } catch (int) { n += 100; continue; } n += 10; }",
+            Some(246),
+        ),
+        (
+            "try { try { throw 3; } catch (long) { n = 1; } n = 2; } catch (int e) { n += e; }",
+            Some(3),
+        ),
+    ];
+    come_to(before, &cases);
+    // Whether it is thrown is not known.
+    for body in [
+        "n = 1; try { n = 2; checked(u); n = 3; } catch (int) { n = n * 2; }",
+        "try { n = checked(u) > 9; } catch (int e) { n = e; }",
+        "n = 4; try { if (u) throw 1; } catch (...) { n = 5; }",
+    ] {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+    // No clause goes on.
+    let body =
+        format!("{READ} n = 4; try {{ if (u) throw 1; n += 2; }} catch (...) {{ return 1; }}");
+    come_to(before, &[(&body, Some(6))]);
+}
+
+#[test]
+fn behind_what_ends_the_program_nothing_is_launched() {
+    let before = "void usage() { puts(\"usage\"); exit(1); }
+        void check(int ok) { if (!ok) throw std::runtime_error(\"no\"); }";
+    let made = |body: &str| launches(before, &format!("int n = 3; {body} {LAUNCH}")).len();
+    assert_eq!(made("if (argc < 5) usage();"), 0);
+    assert_eq!(made("if (argc < 2) usage();"), 1);
+    assert_eq!(made("check(argc == 7);"), 0);
+    assert_eq!(made("check(argc == 2);"), 1);
+    assert_eq!(made(&format!("{READ} if (u) usage(); check(u);")), 1);
+}
+
+#[test]
+fn streams_of_characters_are_read_part_by_part() {
+    let cases = [
+        (
+            "std::stringstream in(\"4,5,,6\"); std::string t; int all = 0;
+             while (std::getline(in, t, ',')) { all++; if (!t.empty()) n += std::stoi(t); } n += all * 100;",
+            Some(415),
+        ),
+        (
+            "std::istringstream in(\"a\\nbcd\\n\"); std::string t;
+             while (std::getline(in, t)) n = n * 10 + t.size();",
+            Some(13),
+        ),
+        ("std::string t = \"7\"; std::getline(std::cin, t); n = t.size();", None),
+        (
+            "std::ifstream in(\"sizes.txt\"); std::string t; n = 3;
+             while (std::getline(in, t)) n += std::stoi(t);",
+            None,
+        ),
+    ];
+    come_to("", &cases);
+}
+
+#[test]
+fn functions_that_call_themselves_are_followed() {
+    let before = "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+        constexpr int power(int of, int n) { return n == 0 ? 1 : of * power(of, n - 1); }
+        int odd(int n); int even(int n) { return n == 0 ? 1 : odd(n - 1); }
+        int odd(int n) { return n == 0 ? 0 : even(n - 1); }
+        int turns = 0; void halve(int n) { turns += n; if (n > 1) { halve(n / 2); halve(n / 2); } }
+        int kept = 3; int down(int n) { if (n == 0) { kept = 9; return 1; } return down(n - 1); }
+        int twice(int x) { return 2 * x; } int third(int x) { return x / 3; }
+        int applied(int (*f)(int), int x) { return f(x); }";
+    let cases = [
+        ("n = fib(12);", Some(144)),
+        ("constexpr int q = power(3, 5); n = q;", Some(243)),
+        ("n = even(10) * 10 + odd(7);", Some(11)),
+        ("halve(8); n = turns;", Some(32)),
+        (
+            "int (*f)(int) = fib; n = f(10); f = &third; n += f(30) + applied(twice, 4);",
+            Some(73),
+        ),
+        // Too deep, too long, without an end.
+        ("n = fib(60);", None),
+        ("n = even(-1);", None),
+    ];
+    come_to(before, &cases);
+    for body in ["n = fib(u);", "if (u) n = down(3); n = kept;"] {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+}
+
+#[test]
+fn classes_say_their_operators_and_conversions() {
+    let before = "struct V { int x, y; V(int a = 0, int b = 0) : x(a), y(b) {}
+          V operator+(const V &o) const { return V(x + o.x, y + o.y); }
+          V operator-() const { return V(-x, -y); }
+          V &operator+=(const V &o) { x += o.x; y += o.y; return *this; }
+          V &operator++() { x++; return *this; }
+          V operator++(int) { V was = *this; x++; return was; }
+          int operator[](int at) const { return at ? y : x; }
+          bool operator==(const V &o) const { return x == o.x && y == o.y; }
+          bool operator<(const V &o) const { return x < o.x; }
+          friend int operator%(const V &a, int by) { return (a.x + a.y) % by; } };
+        V operator*(const V &v, int by) { return V(v.x * by, v.y * by); }
+        struct Wrapped { int v; operator int() const { return v; } };
+        struct Half { int v; explicit operator bool() const { return v > 3; } operator float() const { return v / 2.f; } };
+        struct Node { int v; Node *next; };
+        struct To { Node *node; Node *operator->() const { return node; } Node &operator*() const { return *node; } };
+        struct Tripled { int v; Tripled &operator=(int of) { v = of * 3; return *this; } };
+        int three() { return 3.7; } unsigned char few() { return 300; }";
+    let cases = [
+        (
+            "V a(1, 2), b{3, 4}; V c = a + b * 2; c += -a; n = c.x * 100 + c.y;",
+            Some(608),
+        ),
+        ("V a(1, 2); V b = a++; ++a; n = a.x * 10 + b.x;", Some(31)),
+        (
+            "V a(1, 2), b(1, 2); n = (a == b) + (a != b) * 2 + (a < V(5)) * 4 + a[1] * 10 + a % 2;",
+            Some(26),
+        ),
+        (
+            "Wrapped w{41}; n = w + 1; if (w) n += w; long q = w; n += q;",
+            Some(124),
+        ),
+        (
+            "Half h{9}, l{1}; if (h) n = 1; if (!l) n += 2; n += h && !l ? 4 : 0; n += (float)h * 10;",
+            Some(52),
+        ),
+        (
+            "Node *h = nullptr; for (int i = 0; i < 6; i++) h = new Node{i, h}; for (Node *p = h; p; p = p->next) n += p->v;",
+            Some(15),
+        ),
+        (
+            "Node at{4, nullptr}; To p{&at}; p->v += 3; n = p->v;",
+            Some(7),
+        ),
+        ("Tripled t{1}; t = 5; n = t.v;", Some(15)),
+        ("n = three() * 2 + few();", Some(50)),
+        // Written through what an operator gives: whatever it may be is not known any more.
+        (
+            "Node at{4, nullptr}; To p{&at}; *p = Node{5, nullptr}; n = at.v;",
+            None,
+        ),
+    ];
+    come_to(before, &cases);
+    for body in [
+        "V a(u), b(1); n = (a + b).x;",
+        "Wrapped w{u}; n = w + 1;",
+        "Half h{u}; n = h ? 1 : 2;",
+    ] {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+}
