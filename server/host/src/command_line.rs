@@ -137,6 +137,7 @@ impl Host<'_> {
             "required_argument" | "EXIT_FAILURE" => Value::int(1),
             "optional_argument" => Value::int(2),
             "nullopt" => nothing(),
+            "EOF" => Value::int(-1),
             "RAND_MAX" | "INT_MAX" => Value::int(i64::from(i32::MAX)),
             "INT_MIN" => Value::int(i64::from(i32::MIN)),
             "UINT_MAX" => Value::Int(i64::from(u32::MAX), 32, false),
