@@ -45,6 +45,16 @@ impl Instance {
         }
     }
 
+    /// What the template parameters of a class represent in it.
+    pub(super) fn bindings_of(&self, class: &str) -> Bindings {
+        self.record(Vec::new()).bindings_in(class)
+    }
+
+    /// An object of it of which nothing is known but its class.
+    pub(super) fn without_fields(&self) -> Value {
+        Value::Record(Rc::new(self.record(Vec::new())))
+    }
+
     /// A structure of it.
     fn record(&self, fields: Vec<(String, Value)>) -> Record {
         Record {
@@ -574,6 +584,9 @@ impl<'p> Host<'p> {
                 _ => Value::list(values),
             };
         }
+        if self.is_specialised(&class.name) {
+            return Value::Unknown;
+        }
         if let [copy @ Value::Record(record)] = values.as_slice()
             && record.class == class.name
         {
@@ -719,6 +732,10 @@ impl<'p> Host<'p> {
         let Some(known) = self.index.classes.get(&class.name).copied() else {
             return Value::Unknown;
         };
+        // Of which definition an object is.
+        if self.is_specialised(&class.name) {
+            return Value::Unknown;
+        }
         let (body, source) = (known.body, self.source_of(known.text));
         let mut record = class.record(Vec::new());
         let bindings = record.bindings_in(&class.name);
@@ -808,6 +825,11 @@ impl<'p> Host<'p> {
         let width = u8::try_from(self.eval(width, source).as_int()?).ok()?;
         let width = Some(width.clamp(1, *bits));
         Some(FieldNumber { ty, width })
+    }
+
+    /// Whether a class has several definitions, of which its name alone says none.
+    fn is_specialised(&self, class: &str) -> bool {
+        self.running.is_some() && self.index.specialised.contains_key(class)
     }
 
     /// Whether a member of an object is declared as a reference.
