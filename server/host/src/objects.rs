@@ -8,6 +8,7 @@ use super::arguments::{Argument, Named};
 use super::changes::is_changed;
 use super::containers::{has_container, whole};
 use super::index::{class_name, declared_name, declares_function, plain};
+use super::leaving::Thrown;
 use super::nodes::{full_name, parameter_list, parts, text};
 use super::parameters::takes;
 use super::state::{DEEPEST, Host};
@@ -270,11 +271,16 @@ impl<'p> Host<'p> {
                     return Value::Int(values.len() as i64, 64, false);
                 }
                 (Value::Array(_), "data" | "begin", []) => return Value::Address(place.clone()),
-                (Value::Array(_), "at", [index]) => {
+                (Value::Array(values), "at", [index]) => {
                     let index = index
                         .value
                         .as_int()
                         .and_then(|index| usize::try_from(index).ok());
+                    if index.is_some_and(|index| index >= values.len()) && self.is_container(place)
+                    {
+                        self.throw(Thrown::of_library("out_of_range"));
+                        return Value::Unknown;
+                    }
                     return value.at(&Step::Index(index));
                 }
                 (Value::Array(values), "push_back" | "emplace_back", [argument]) => {

@@ -82,6 +82,10 @@ fn exceptions_go_to_the_clause_that_catches_them() {
             Some(13),
         ),
         (
+            "std::vector<int> v(2); try { n = 4; n = v.at(1) + v.at(5); } catch (const std::out_of_range &) { n += 9; }",
+            Some(13),
+        ),
+        (
             "try { n = std::stoi(\"12k\"); } catch (const std::exception &e) { n = 13; }",
             Some(12),
         ),
