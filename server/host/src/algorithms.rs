@@ -6,8 +6,9 @@
 
 use std::cmp::Ordering;
 
+use warplens_hir::Source;
 use warplens_ir::Type;
-use warplens_syntax::BinaryOperator as Op;
+use warplens_syntax::{BinaryOperator as Op, Node};
 
 use super::arguments::Argument;
 use super::containers::whole;
@@ -16,6 +17,9 @@ use super::kinds::{Number, real};
 use super::numbers::{bits_of, value_of};
 use super::state::Host;
 use super::value::{MOST_ELEMENTS, Place, Step, Value, binary};
+
+/// Elements that a function is called for.
+const MOST_ASKED: usize = 1_024;
 
 /// Elements from one iterator to another.
 #[derive(Clone, Copy)]
@@ -27,7 +31,13 @@ struct Elements {
 
 impl Host<'_> {
     /// Such an algorithm; `None` for another function.
-    pub(super) fn algorithm_call(&mut self, name: &str, arguments: &[Argument]) -> Option<Value> {
+    pub(super) fn algorithm_call(
+        &mut self,
+        name: &str,
+        arguments: &[Argument],
+        node: Node,
+        source: Source,
+    ) -> Option<Value> {
         self.running.as_ref()?;
         // An execution policy comes before the iterators.
         let policy = arguments
@@ -42,6 +52,21 @@ impl Host<'_> {
         };
         let given = rest.first().map(|argument| argument.value.clone());
         let between = Elements::between(from, &second.value);
+        let asks = matches!(&given, Some(Value::Lambda(_) | Value::Function(_)));
+        let last_asks = rest
+            .last()
+            .is_some_and(|last| matches!(last.value, Value::Lambda(_) | Value::Function(_)));
+        if let Some(elements) = between.filter(|_| asks || last_asks) {
+            return self.asking(name, elements, rest, node, source);
+        }
+        if let (Some(elements), Some(wanted)) = (between, &given)
+            && let Some(value) = self.searched(name, elements, wanted)
+        {
+            return Some(value);
+        }
+        if let ("distance", Some(elements), []) = (name, between, rest) {
+            return Some(Value::Int(i64::try_from(elements.count).ok()?, 64, true));
+        }
         let written = match (name, rest.len()) {
             ("iota", 1) | ("sequence", 0..=2) => {
                 let start = given.unwrap_or(Value::int(0));
@@ -117,6 +142,180 @@ impl Host<'_> {
             self.write(&whole(from.slot), Value::Unknown);
         }
         Some(Value::Unknown)
+    }
+
+    /// An algorithm that calls a function or a lambda for elements; `None` for one that is not followed.
+    fn asking(
+        &mut self,
+        name: &str,
+        elements: Elements,
+        rest: &[Argument],
+        node: Node,
+        source: Source,
+    ) -> Option<Value> {
+        let called = rest.last()?.value.clone();
+        let all = self.values_of(elements)?;
+        let place = |at: usize| Place {
+            slot: elements.slot,
+            path: vec![Step::Index(Some(elements.first + at))],
+        };
+        let element = |at: usize, value: &Value| Argument {
+            value: value.clone(),
+            place: Some(place(at)),
+            node: None,
+        };
+        match (name, rest.len()) {
+            ("count_if" | "any_of" | "all_of" | "none_of" | "find_if", 1) => {
+                let mut count = 0;
+                let mut found = None;
+                for (at, value) in all.iter().enumerate() {
+                    let given = [element(at, value)];
+                    let answer = self.call_value(&called, node, &given, source)?;
+                    // What is asked of the others may change something.
+                    let Some(answer) = self.truth_of(&answer) else {
+                        return Some(Value::Unknown);
+                    };
+                    count += i64::from(answer);
+                    let ends = match name {
+                        "count_if" => false,
+                        "all_of" => !answer,
+                        _ => answer,
+                    };
+                    if ends {
+                        found = Some(at);
+                        break;
+                    }
+                }
+                Some(match name {
+                    "count_if" => Value::Int(count, 64, true),
+                    "any_of" => Value::truth(found.is_some()),
+                    "all_of" | "none_of" => Value::truth(found.is_none()),
+                    _ => Value::Address(place(found.unwrap_or(elements.count))),
+                })
+            }
+            ("for_each", 1) => {
+                for (at, value) in all.iter().enumerate() {
+                    self.call_value(&called, node, &[element(at, value)], source)?;
+                }
+                Some(Value::Unknown)
+            }
+            ("transform", 2) => {
+                let Value::Address(to) = &rest.first()?.value else {
+                    return None;
+                };
+                let target = Elements::counted(to, i64::try_from(elements.count).ok()?)?;
+                if self.values_of(target).is_none() && self.numbers_of(target).is_none() {
+                    return None;
+                }
+                for (at, value) in all.iter().enumerate() {
+                    let made = self.call_value(&called, node, &[element(at, value)], source)?;
+                    let place = Place {
+                        slot: target.slot,
+                        path: vec![Step::Index(Some(target.first + at))],
+                    };
+                    self.write(&place, made);
+                }
+                Some(Value::Unknown)
+            }
+            ("accumulate", 2) => {
+                let mut sum = rest.first()?.value.clone();
+                for value in all {
+                    let both = [Argument::of(sum), Argument::of(value)];
+                    sum = self.call_value(&called, node, &both, source)?;
+                }
+                Some(sum)
+            }
+            ("sort" | "stable_sort", 1) => {
+                let sorted = self.sorted_by(&called, all, node, source);
+                let sorted = sorted.unwrap_or_else(|| vec![Value::Unknown; elements.count]);
+                for (at, value) in sorted.into_iter().enumerate() {
+                    self.write(&place(at), value);
+                }
+                Some(Value::Unknown)
+            }
+            ("max_element" | "min_element", 1) => {
+                let mut best = 0;
+                for at in 1..all.len() {
+                    let both = match name {
+                        "max_element" => [all.get(best)?, all.get(at)?],
+                        _ => [all.get(at)?, all.get(best)?],
+                    };
+                    let both = both.map(|value| Argument::of(value.clone()));
+                    let less = self.call_value(&called, node, &both, source)?;
+                    match self.truth_of(&less) {
+                        Some(true) => best = at,
+                        Some(false) => {}
+                        None => return Some(Value::Unknown),
+                    }
+                }
+                Some(Value::Address(place(best)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Values in the order that a function says, equal ones as they were; `None` where it does not say it.
+    fn sorted_by(
+        &mut self,
+        less: &Value,
+        all: Vec<Value>,
+        node: Node,
+        source: Source,
+    ) -> Option<Vec<Value>> {
+        let mut sorted: Vec<Value> = Vec::with_capacity(all.len());
+        for value in all {
+            let (mut low, mut high) = (0, sorted.len());
+            while low < high {
+                let middle = low.midpoint(high);
+                let other = sorted.get(middle)?.clone();
+                let both = [Argument::of(value.clone()), Argument::of(other)];
+                let before = self.call_value(less, node, &both, source)?;
+                if self.truth_of(&before)? {
+                    high = middle;
+                } else {
+                    low = middle + 1;
+                }
+            }
+            sorted.insert(low, value);
+        }
+        Some(sorted)
+    }
+
+    /// Where a value would be among elements that are sorted, or how often it is among them.
+    fn searched(&mut self, name: &str, elements: Elements, wanted: &Value) -> Option<Value> {
+        let operator = match name {
+            "lower_bound" => Op::Less,
+            "upper_bound" => Op::LessEqual,
+            "count" => Op::Equal,
+            _ => return None,
+        };
+        let mut count = 0usize;
+        for value in self.values_of(elements)? {
+            match binary(operator, &value, wanted).decided() {
+                Some(holds) => count += usize::from(holds),
+                None => return Some(Value::Unknown),
+            }
+        }
+        Some(match name {
+            "count" => Value::Int(i64::try_from(count).ok()?, 64, true),
+            _ => Value::Address(Place {
+                slot: elements.slot,
+                path: vec![Step::Index(Some(elements.first + count))],
+            }),
+        })
+    }
+
+    /// The values of elements, where they are not too many.
+    fn values_of(&self, elements: Elements) -> Option<Vec<Value>> {
+        if elements.count > MOST_ASKED {
+            return None;
+        }
+        let end = elements.first.checked_add(elements.count)?;
+        match &self.slots.get(elements.slot)?.value {
+            Value::Array(values) => Some(values.get(elements.first..end)?.to_vec()),
+            Value::Data(data) => Some((elements.first..end).map(|at| data.0.element(at)).collect()),
+            _ => None,
+        }
     }
 
     /// Sums of the elements until each, in an array of the same kind.

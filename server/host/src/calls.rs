@@ -221,7 +221,7 @@ impl Host<'_> {
             return value;
         }
         if !self.index.by_name.contains_key(&named.name)
-            && let Some(value) = self.algorithm_call(&named.name, &arguments)
+            && let Some(value) = self.algorithm_call(&named.name, &arguments, node, source)
         {
             return value;
         }
@@ -249,6 +249,9 @@ impl Host<'_> {
             };
         }
         if let Some(value) = self.conversion(function, &named, &arguments, source) {
+            return value;
+        }
+        if let Some(value) = self.call_of_instance(node, function, &named, &arguments, source) {
             return value;
         }
         let value = match self.call_named(node, &named, &arguments, source) {
@@ -370,14 +373,23 @@ impl Host<'_> {
     }
 
     /// The variables of `args...` and `std::forward<Args>(args)...`.
-    fn pack(&mut self, node: Node, source: Source) -> Option<Rc<Vec<usize>>> {
-        let mut open = parts(node);
+    pub(super) fn pack(&mut self, node: Node, source: Source) -> Option<Rc<Vec<usize>>> {
+        self.pack_named(node, source).map(|(_, slots)| slots)
+    }
+
+    /// The same with the name of the pack.
+    pub(super) fn pack_named(
+        &mut self,
+        node: Node,
+        source: Source,
+    ) -> Option<(String, Rc<Vec<usize>>)> {
+        let mut open = vec![node];
         while let Some(part) = open.pop() {
             if part.kind() == Kind::Identifier
                 && let Some(place) = self.place_named(text(part, source))
                 && let Value::Pack(slots) = self.read(&place)
             {
-                return Some(slots);
+                return Some((text(part, source).to_owned(), slots));
             }
             if self.spent() {
                 return None;

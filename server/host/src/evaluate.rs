@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use warplens_syntax::nodes::{PointerExpression, UnaryExpression, UpdateExpression};
+use warplens_syntax::nodes::{
+    FoldExpression, PointerExpression, UnaryExpression, UpdateExpression,
+};
 use warplens_syntax::{
     AssignOperator, BinaryOperator as Op, Field, Kind, Node, PointerOperator, UnaryOperator,
     UpdateOperator,
@@ -344,6 +346,7 @@ impl Host<'_> {
                 Value::Unknown
             }
             Kind::CallExpression => self.call(node, source),
+            Kind::FoldExpression => self.folded(node, source),
             Kind::NewExpression => self.allocation(node, source),
             Kind::LambdaExpression => self.lambda(node, source),
             Kind::TemplateFunction | Kind::QualifiedIdentifier => {
@@ -372,7 +375,16 @@ impl Host<'_> {
                         return nothing();
                     }
                 }
+                if let Some(value) = self.member_of_instance(node, source) {
+                    return value;
+                }
                 self.constant(node, source)
+            }
+            Kind::SizeofExpression if text(node, source).starts_with("sizeof...") => {
+                match self.pack(node, source) {
+                    Some(pack) => Value::Int(pack.len() as i64, 64, false),
+                    None => self.constant(node, source),
+                }
             }
             Kind::SizeofExpression | Kind::AlignofExpression => self.constant(node, source),
             Kind::TypeDescriptor => match field(Field::Type) {
@@ -1129,6 +1141,7 @@ impl Host<'_> {
                 }
             }
             Kind::CastExpression => self.place(field(Field::Value)?, source),
+            Kind::CallExpression => self.part_place(node, source),
             Kind::UpdateExpression => {
                 self.eval(node, source);
                 self.place(field(Field::Argument)?, source)
@@ -1190,6 +1203,73 @@ impl Host<'_> {
         }
         self.operator_call("->", &[operand], argument, source)
             .unwrap_or(Value::Unknown)
+    }
+
+    /// `(a + ...)`, `(0 + ... + f(a))`: what an operator makes of what a pattern is for each variable of a pack.
+    fn folded(&mut self, node: Node, source: Source) -> Value {
+        let side = |field: Field| {
+            let side = node.field(field);
+            side.filter(|side| text(*side, source) != "...")
+        };
+        let (left, right) = (side(Field::Left), side(Field::Right));
+        let named = |host: &mut Self, side: Option<Node>| {
+            let (name, slots) = host.pack_named(side?, source)?;
+            Some((name, slots))
+        };
+        let (first, second) = (named(self, left), named(self, right));
+        let Some(fold) = FoldExpression::cast(node) else {
+            return Value::Unknown;
+        };
+        // From the left where the pack is on the right.
+        let from_left = second.is_some();
+        let (pattern, start, pack) = match (first, second) {
+            (Some(pack), None) => (left, right, pack),
+            (None, Some(pack)) => (right, left, pack),
+            _ => return Value::Unknown,
+        };
+        let Some(pattern) = pattern else {
+            return Value::Unknown;
+        };
+        let mut values: Vec<Value> = Vec::new();
+        values.extend(
+            start
+                .filter(|_| from_left)
+                .map(|start| self.eval(start, source)),
+        );
+        let (name, slots) = pack;
+        for slot in slots.iter().copied() {
+            values.push(self.scoped(|host| {
+                host.bind(&name, Meaning::Slot(slot));
+                host.eval(pattern, source)
+            }));
+        }
+        values.extend(
+            start
+                .filter(|_| !from_left)
+                .map(|start| self.eval(start, source)),
+        );
+        if !from_left {
+            values.reverse();
+        }
+        let mut values = values.into_iter();
+        let Some(mut result) = values.next() else {
+            return Value::Unknown;
+        };
+        for value in values {
+            result = match fold.op() {
+                _ if fold.is_comma() => value,
+                Some(operator @ (Op::And | Op::Or)) => match (result.decided(), value.decided()) {
+                    (Some(a), Some(b)) => {
+                        Value::truth(if operator == Op::And { a && b } else { a || b })
+                    }
+                    _ => Value::Unknown,
+                },
+                Some(operator) if from_left => binary(operator, &result, &value),
+                Some(operator) => binary(operator, &value, &result),
+                None => Value::Unknown,
+            };
+        }
+        result
     }
 
     /// The key of a map's entry; `None` where a subscript counts elements.

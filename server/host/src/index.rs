@@ -117,6 +117,8 @@ pub(super) struct Index<'p> {
     /// Functions by name.
     pub(super) by_name: FxHashMap<String, Vec<usize>>,
     pub(super) classes: FxHashMap<String, Class<'p>>,
+    /// Specialisations of classes that are templates, by their names, with their arguments.
+    pub(super) specialised: FxHashMap<String, Vec<(Node<'p>, Class<'p>)>>,
     /// Names of classes in functions.
     local: FxHashSet<String>,
     pub(super) variables: FxHashMap<String, Vec<Variable<'p>>>,
@@ -251,12 +253,34 @@ impl<'p> Index<'p> {
             let bases = node
                 .named_children()
                 .find(|child| child.kind() == Kind::BaseClassClause);
-            self.classes.entry(name.clone()).or_insert(Class {
+            let class = Class {
                 text: parsed,
                 body,
                 bases,
                 template,
-            });
+            };
+            let list = node
+                .field(Field::Name)
+                .and_then(|of| of.field(Field::Arguments));
+            match list {
+                Some(list) => {
+                    let all = self.specialised.entry(name.clone()).or_default();
+                    all.push((list, class));
+                    // Where there is nothing but that.
+                    self.classes.entry(name.clone()).or_insert(class);
+                }
+                None => {
+                    let special = self.specialised.get(&name);
+                    let is_special = |known: &Class| {
+                        let mut all = special.into_iter().flatten();
+                        all.any(|(_, class)| class.body.id() == known.body.id())
+                    };
+                    let known = self.classes.get(&name);
+                    if known.is_none_or(is_special) {
+                        self.classes.insert(name.clone(), class);
+                    }
+                }
+            }
         }
         self.walk(body, None, Some(&name), &around.inside(node));
     }

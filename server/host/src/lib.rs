@@ -25,6 +25,7 @@ mod evaluate;
 mod events;
 mod handles;
 mod index;
+mod instances;
 mod kinds;
 mod leaving;
 mod linked;

@@ -8,6 +8,7 @@ use super::arguments::{Argument, Named};
 use super::changes::is_changed;
 use super::containers::{has_container, whole};
 use super::index::{class_name, declared_name, declares_function, plain};
+use super::leaving::Thrown;
 use super::nodes::{full_name, parameter_list, parts, text};
 use super::parameters::takes;
 use super::state::{DEEPEST, Host};
@@ -43,6 +44,16 @@ impl Instance {
             name: name.to_owned(),
             bindings: Rc::default(),
         }
+    }
+
+    /// What the template parameters of a class represent in it.
+    pub(super) fn bindings_of(&self, class: &str) -> Bindings {
+        self.record(Vec::new()).bindings_in(class)
+    }
+
+    /// An object of it of which nothing is known but its class.
+    pub(super) fn without_fields(&self) -> Value {
+        Value::Record(Rc::new(self.record(Vec::new())))
     }
 
     /// A structure of it.
@@ -260,11 +271,16 @@ impl<'p> Host<'p> {
                     return Value::Int(values.len() as i64, 64, false);
                 }
                 (Value::Array(_), "data" | "begin", []) => return Value::Address(place.clone()),
-                (Value::Array(_), "at", [index]) => {
+                (Value::Array(values), "at", [index]) => {
                     let index = index
                         .value
                         .as_int()
                         .and_then(|index| usize::try_from(index).ok());
+                    if index.is_some_and(|index| index >= values.len()) && self.is_container(place)
+                    {
+                        self.throw(Thrown::of_library("out_of_range"));
+                        return Value::Unknown;
+                    }
                     return value.at(&Step::Index(index));
                 }
                 (Value::Array(values), "push_back" | "emplace_back", [argument]) => {
@@ -574,6 +590,9 @@ impl<'p> Host<'p> {
                 _ => Value::list(values),
             };
         }
+        if self.is_specialised(&class.name) {
+            return Value::Unknown;
+        }
         if let [copy @ Value::Record(record)] = values.as_slice()
             && record.class == class.name
         {
@@ -719,6 +738,10 @@ impl<'p> Host<'p> {
         let Some(known) = self.index.classes.get(&class.name).copied() else {
             return Value::Unknown;
         };
+        // Of which definition an object is.
+        if self.is_specialised(&class.name) {
+            return Value::Unknown;
+        }
         let (body, source) = (known.body, self.source_of(known.text));
         let mut record = class.record(Vec::new());
         let bindings = record.bindings_in(&class.name);
@@ -808,6 +831,11 @@ impl<'p> Host<'p> {
         let width = u8::try_from(self.eval(width, source).as_int()?).ok()?;
         let width = Some(width.clamp(1, *bits));
         Some(FieldNumber { ty, width })
+    }
+
+    /// Whether a class has several definitions, of which its name alone says none.
+    fn is_specialised(&self, class: &str) -> bool {
+        self.running.is_some() && self.index.specialised.contains_key(class)
     }
 
     /// Whether a member of an object is declared as a reference.

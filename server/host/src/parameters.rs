@@ -74,6 +74,14 @@ impl Host<'_> {
                 .map(|(_, at)| *at)
                 .collect();
             fitting = winners;
+            // One that takes just these goes before one that takes any number.
+            let of_any = |at: &usize| {
+                let (node, _, callee) = candidates[*at];
+                parameter_list(node).is_some_and(|list| text(list, callee).contains("..."))
+            };
+            if !fitting.iter().all(of_any) {
+                fitting.retain(|at| !of_any(at));
+            }
         }
         match fitting.as_slice() {
             [at] => Some(*at),

@@ -514,12 +514,13 @@ impl Host<'_> {
         }
     }
 
-    /// A loop over the elements of an array that is known. `written`: the array, where the loop may change its elements.
+    /// A loop over the elements of an array that is known, or over the entries of a map. `written`: where that is and the map's keys,
+    /// where the loop may change its elements.
     pub(super) fn run_over(
         &mut self,
         values: &[Value],
         element: Option<&Element>,
-        written: Option<&Place>,
+        written: Option<(&Place, Option<&[String]>)>,
         node: Node,
         source: Source,
     ) -> bool {
@@ -532,9 +533,12 @@ impl Host<'_> {
             self.set_element(element, value);
             let mark = self.touched_mark();
             let goes_on = self.turn(body, source);
-            if let (Some(array), true) = (written, self.has_written(element, mark)) {
+            if let (Some((array, keys)), true) = (written, self.has_written(element, mark)) {
                 let mut place = array.clone();
-                place.path.push(Step::Index(Some(at)));
+                place.path.push(match keys {
+                    Some(keys) => Step::Field(keys.get(at).cloned().unwrap_or_default()),
+                    None => Step::Index(Some(at)),
+                });
                 let value = self.element_now(element, value);
                 self.write(&place, value);
             }

@@ -12,7 +12,7 @@ use warplens_syntax::{Field, Node};
 use super::arguments::{Argument, Named};
 use super::index::class_name;
 use super::leaving::Thrown;
-use super::nodes::{parts, text};
+use super::nodes::{name_of_function, parts, text};
 use super::objects::{Instance, arguments_of_type};
 use super::state::Host;
 use super::value::{FieldNumber, GAP, MAP, Place, Record, Step, Value};
@@ -345,20 +345,20 @@ impl Host<'_> {
         Some(place)
     }
 
-    /// The elements of a map or of a set in the order in which a loop comes to them, where that is known.
-    pub(super) fn in_order(&self, value: &Value) -> Option<Vec<Value>> {
+    /// The entries of a map or of a set with their keys, in the order in which a loop comes to them, where that is known.
+    pub(super) fn in_order(&self, value: &Value) -> Option<Vec<(String, Value)>> {
         let Value::Record(record) = value else {
             return None;
         };
         let (Kept::Map(_, _, ordered) | Kept::Set(_, ordered)) = record.kept.as_deref()? else {
             return None;
         };
-        let mut all: Vec<(Value, Value)> = record
+        let mut all: Vec<(Value, &(String, Value))> = record
             .fields
             .iter()
-            .map(|(_, value)| match &record.class[..] {
-                MAP => (value.at(&field("first")), value.clone()),
-                _ => (value.clone(), value.clone()),
+            .map(|entry| match &record.class[..] {
+                MAP => (entry.1.at(&field("first")), entry),
+                _ => (entry.1.clone(), entry),
             })
             .collect();
         if !ordered && all.len() > 1 {
@@ -373,7 +373,7 @@ impl Host<'_> {
         } else {
             all.sort_by_key(|(key, _)| key.text());
         }
-        Some(all.into_iter().map(|(_, value)| value).collect())
+        Some(all.into_iter().map(|(_, entry)| entry.clone()).collect())
     }
 
     /// A method of such an object; `None` for another one, and for one that is not followed.
@@ -627,6 +627,26 @@ impl Host<'_> {
                     ("value".to_owned(), one.value.clone()),
                 ];
                 Some(Value::record(OPTIONAL, fields))
+            }
+            _ => None,
+        }
+    }
+
+    /// `std::get<1>(tuple)` as a place.
+    pub(super) fn part_place(&mut self, call: Node, source: Source) -> Option<Place> {
+        self.running.as_ref()?;
+        let (name, list) = name_of_function(call.field(Field::Function)?);
+        if text(name, source) != "get" || self.index.by_name.contains_key("get") {
+            return None;
+        }
+        let at = parts(list?).into_iter().next()?;
+        let at = usize::try_from(self.eval(at, source).as_int()?).ok()?;
+        let of = parts(call.field(Field::Arguments)?).into_iter().next()?;
+        let mut place = self.place(of, source)?;
+        match self.read(&place) {
+            Value::Record(record) if is_tuple(&record.class) => {
+                place.path.push(field(&record.fields.get(at)?.0));
+                Some(place)
             }
             _ => None,
         }

@@ -306,6 +306,11 @@ impl Host<'_> {
                 }
                 Value::Unknown
             }
+            ("insert" | "emplace" | "erase" | "push_front" | "emplace_front" | "pop_front", _)
+                if container =>
+            {
+                return self.spliced(place, value, name, arguments, source);
+            }
             ("reserve" | "shrink_to_fit", _) if container => Value::Unknown,
             // A map: its entries by their keys, each with its key and value.
             ("find" | "count" | "contains", [_]) => {
@@ -331,6 +336,67 @@ impl Host<'_> {
             ("end", []) if matches!(value, Value::Record(_)) => Value::Int(0, 64, true),
             _ => return None,
         })
+    }
+
+    /// Puts an element before another one or takes some away; `None` where the elements are not known one by one.
+    fn spliced(
+        &mut self,
+        place: &Place,
+        value: &Value,
+        name: &str,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        let at = |argument: &Argument| match &argument.value {
+            Value::Address(to) if to.slot == place.slot => to.element(),
+            _ => None,
+        };
+        let Value::Array(values) = value else {
+            return None;
+        };
+        let mut values = (**values).clone();
+        let (from, put) = match (name, arguments) {
+            ("erase", [one]) => {
+                let from = at(one).filter(|from| *from < values.len())?;
+                values.remove(from);
+                (from, None)
+            }
+            ("erase", [first, last]) => {
+                let (from, to) = (at(first)?, at(last)?);
+                if from > to || to > values.len() {
+                    return None;
+                }
+                values.drain(from..to);
+                (from, None)
+            }
+            ("pop_front", []) if !values.is_empty() => {
+                values.remove(0);
+                (0, None)
+            }
+            ("insert", [before, one]) => (at(before)?, Some((std::slice::from_ref(one), false))),
+            ("emplace", [before, given @ ..]) => (at(before)?, Some((given, true))),
+            ("push_front", [one]) => (0, Some((std::slice::from_ref(one), false))),
+            ("emplace_front", given) => (0, Some((given, true))),
+            _ => return None,
+        };
+        if let Some((given, in_place)) = put {
+            if from > values.len() || values.len() >= MOST_ELEMENTS {
+                return None;
+            }
+            let made = match (
+                self.element_made(place.slot, given, in_place, source),
+                given,
+            ) {
+                (Some(made), _) => made,
+                (None, [only]) => self.copy_of(only.value.clone()),
+                (None, _) => Value::Unknown,
+            };
+            values.insert(from, made);
+        }
+        self.write(place, Value::list(values));
+        let mut to = place.clone();
+        to.path.push(Step::Index(Some(from)));
+        Some(Value::Address(to))
     }
 
     /// Puts an element behind the last.

@@ -870,12 +870,12 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         }
         "min" | "fmin" | "fminf" | "umin" | "imin" => match arguments {
             [_, _] => pick(true),
-            [Value::Array(all)] if !all.is_empty() => library(name, all),
+            [Value::Array(all)] => among(name, all),
             _ => None,
         },
         "max" | "fmax" | "fmaxf" | "umax" | "imax" => match arguments {
             [_, _] => pick(false),
-            [Value::Array(all)] if !all.is_empty() => library(name, all),
+            [Value::Array(all)] => among(name, all),
             _ => None,
         },
         "clamp" => match arguments {
@@ -885,6 +885,30 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
             }
             _ => None,
         },
+        "fmod" | "fmodf" => {
+            let ((a, a_bits), (b, b_bits)) = (number(0)?, number(1)?);
+            let bits = a_bits.max(b_bits);
+            Some(Value::Float(rounded(a % b, bits), bits))
+        }
+        "gcd" | "__gcd" | "lcm" => {
+            let (Value::Int(a, a_bits, a_signed), Value::Int(b, b_bits, b_signed)) =
+                (arguments.first()?, arguments.get(1)?)
+            else {
+                return None;
+            };
+            let ty = |bits: &u8, signed: &bool| Type::Int {
+                bits: *bits,
+                signed: *signed,
+            };
+            let common = ty(a_bits, a_signed).common(&ty(b_bits, b_signed));
+            let (a, b) = (a.checked_abs()?, b.checked_abs()?);
+            let divisor = common_divisor(a, b);
+            let value = match name {
+                "lcm" if divisor != 0 => (a / divisor).checked_mul(b)?,
+                _ => divisor,
+            };
+            Some(Value::Int(value, 64, true).converted(&common))
+        }
         "lround" | "llround" | "lrint" => {
             let (value, _) = number(0)?;
             Some(Value::Float(value.round(), 64).converted(&Type::LONG))
@@ -903,8 +927,65 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
             }
             _ => arguments.first().cloned(),
         },
-        _ => None,
+        _ => bits_call(name, arguments),
     }
+}
+
+/// The least or the largest of a list.
+fn among(name: &str, all: &[Value]) -> Option<Value> {
+    let (first, rest) = all.split_first()?;
+    rest.iter().try_fold(first.clone(), |best, next| {
+        library(name, &[best, next.clone()])
+    })
+}
+
+/// The largest number that divides both.
+fn common_divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// A function that counts bits, of the compiler's own or of the standard library.
+fn bits_call(name: &str, arguments: &[Value]) -> Option<Value> {
+    let [Value::Int(value, own_bits, _)] = arguments else {
+        return None;
+    };
+    let (operation, bits) = match name.strip_prefix("__builtin_") {
+        Some(rest) => match rest.strip_suffix("ll").or(rest.strip_suffix('l')) {
+            Some(operation) => (operation, 64),
+            None => (rest, 32),
+        },
+        None => (name, (*own_bits).max(8)),
+    };
+    let word = Lowering::host_wrapped(*value, bits, false) as u64;
+    let zeros = i64::from(word.leading_zeros()) - (64 - i64::from(bits));
+    let own = |word: Option<u64>| match word {
+        Some(word) => Value::Int(word as i64, 64, false).converted(&Type::Int {
+            bits,
+            signed: false,
+        }),
+        None => Value::Unknown,
+    };
+    let builtin = name.starts_with("__builtin_");
+    Some(match (operation, builtin) {
+        ("popcount", _) => Value::int(i64::from(word.count_ones())),
+        // Of 0 these are not defined.
+        ("clz" | "ctz", true) if word == 0 => Value::Unknown,
+        ("clz", true) | ("countl_zero", false) => Value::int(zeros),
+        ("countr_zero", false) if word == 0 => Value::int(i64::from(bits)),
+        ("ctz", true) | ("countr_zero", false) => Value::int(i64::from(word.trailing_zeros())),
+        ("ffs", true) if word == 0 => Value::int(0),
+        ("ffs", true) => Value::int(i64::from(word.trailing_zeros()) + 1),
+        ("bit_width", false) => Value::int(i64::from(bits) - zeros),
+        ("has_single_bit", false) => Value::truth(word.is_power_of_two()),
+        ("bit_ceil", false) => own(word.checked_next_power_of_two()),
+        ("bit_floor", false) if word == 0 => own(Some(0)),
+        ("bit_floor", false) => own(1u64.checked_shl(word.ilog2())),
+        _ => return None,
+    })
 }
 
 /// An operator of which one side depends on a number that is not known and the other is known.

@@ -111,7 +111,9 @@ impl Host<'_> {
                     Some(slot) => Value::Container(slot),
                     None => self.eval(value, source),
                 });
-                self.returned(value);
+                if self.leaving.is_none() {
+                    self.returned(value);
+                }
                 false
             }
             Kind::BreakStatement => {
@@ -606,10 +608,16 @@ impl Host<'_> {
             Some(place) => self.read(place),
             None => range,
         };
-        // A map, a set, a text: what their elements are, which are not changed through the variable of the loop.
-        let elements = self.in_order(&values).or_else(|| letters(&values));
-        let listed = elements.is_some();
-        let values = elements.map_or(values, Value::list);
+        // A map, a set, a text: what their elements are.
+        let entries = self.in_order(&values);
+        let keys: Option<Vec<String>> = entries
+            .as_ref()
+            .map(|entries| entries.iter().map(|(key, _)| key.clone()).collect());
+        let entries = entries.map(|all| all.into_iter().map(|(_, entry)| entry).collect());
+        let values = match entries.or_else(|| letters(&values)) {
+            Some(elements) => Value::list(elements),
+            None => values,
+        };
         let mut element = None;
         if let Some(declarator) = field(Field::Declarator) {
             let first = match &values {
@@ -645,12 +653,8 @@ impl Host<'_> {
             && let Some(body) = field(Field::Body)
         {
             if let Value::Array(values) = &values {
-                let back = written.as_ref().filter(|_| !listed);
-                let goes_on = self.run_over(values, element.as_ref(), back, node, source);
-                if let (Some(place), true) = (&written, listed) {
-                    self.forget_at(place);
-                }
-                return goes_on;
+                let written = written.as_ref().map(|place| (place, keys.as_deref()));
+                return self.run_over(values, element.as_ref(), written, node, source);
             }
             let length = over.as_ref().and_then(|place| self.length_of(place));
             let length = length.and_then(|length| u64::try_from(length.as_int()?).ok());
@@ -935,7 +939,11 @@ impl Host<'_> {
         }
         let name = node.field(Field::Name)?;
         let name = text(name, source);
-        if !(name.ends_with("vector") || matches!(name, "array" | "unique_ptr" | "shared_ptr")) {
+        let grows = matches!(name, "deque" | "list") && self.running.is_some();
+        if !(name.ends_with("vector")
+            || grows
+            || matches!(name, "array" | "unique_ptr" | "shared_ptr"))
+        {
             return None;
         }
         let first = parts(node.field(Field::Arguments)?).into_iter().next()?;

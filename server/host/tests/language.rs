@@ -82,6 +82,10 @@ fn exceptions_go_to_the_clause_that_catches_them() {
             Some(13),
         ),
         (
+            "std::vector<int> v(2); try { n = 4; n = v.at(1) + v.at(5); } catch (const std::out_of_range &) { n += 9; }",
+            Some(13),
+        ),
+        (
             "try { n = std::stoi(\"12k\"); } catch (const std::exception &e) { n = 13; }",
             Some(12),
         ),
@@ -234,4 +238,54 @@ fn classes_say_their_operators_and_conversions() {
     ] {
         come_to(before, &[(&format!("{READ} {body}"), None)]);
     }
+}
+
+#[test]
+fn templates_are_followed_to_their_members() {
+    let before = "template <typename T, int N> struct Policy { static constexpr int twice = N * 2;
+          static constexpr int bytes() { return N * sizeof(T); } static int all() { return 2 * bytes(); } };
+        template <int N> struct Power { static constexpr int value = 2 * Power<N - 1>::value; };
+        template <> struct Power<0> { static constexpr int value = 1; };
+        template <typename T> struct Lanes { static const int n = 4; static int of() { return 4; } };
+        template <> struct Lanes<double> { static const int n = 2; static int of() { return 2; } };
+        template <typename T> struct Held { int n = 4; };
+        template <> struct Held<double> { int n = 2; };
+        template <typename T> struct Size { static const int n = 4; };
+        template <typename T> struct Size<T *> { static const int n = 8; };";
+    let cases = [
+        (
+            "n = Policy<float, 7>::bytes() + Policy<double, 3>::twice * 100;",
+            Some(628),
+        ),
+        ("n = Policy<short, 4>::all();", Some(16)),
+        ("n = Power<12>::value;", Some(4096)),
+        ("n = Lanes<double>::n * 10 + Lanes<float>::n;", Some(24)),
+        // Which of several definitions it is, is not told apart.
+        ("n = Lanes<double>::of();", None),
+        ("Held<double> h; n = h.n;", None),
+        ("n = Power<-1>::value;", None),
+    ];
+    come_to(before, &cases);
+}
+
+#[test]
+fn packs_are_folded() {
+    let before = "template <typename... A> int sum(A... a) { return (a + ...); }
+        template <typename... A> int from(A... a) { return (100 - ... - a); }
+        template <typename... A> int squares(A... a) { return ((a * a) + ... + 0) * sizeof...(a); }
+        template <typename... A> bool all(A... a) { return (... && (a > 0)); }
+        template <typename T> int last(T t) { return t; }
+        template <typename T, typename... R> int last(T t, R... r) { return last(r...); }";
+    let cases = [
+        ("n = sum(1, 2, 3, 4);", Some(10)),
+        ("n = from(1, 2) + squares(1, 2) * 100;", Some(1097)),
+        ("n = all(1, 2) * 10 + all(1, -1);", Some(10)),
+        ("n = last(1, 2, 7);", Some(7)),
+        (
+            "auto add = [&](auto... x) { ((n += x), ...); }; add(1, 2, 3);",
+            Some(6),
+        ),
+    ];
+    come_to(before, &cases);
+    come_to(before, &[(&format!("{READ} n = sum(1, u);"), None)]);
 }

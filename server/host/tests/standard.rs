@@ -194,3 +194,48 @@ fn texts_are_gone_through_letter_by_letter() {
         &["std::string s; std::cin >> s; for (char c : s) n += c;"],
     );
 }
+
+#[test]
+fn algorithms_ask_functions_and_lambdas() {
+    let before = "struct Job { int size, at; }; bool large(int x) { return x > 3; }";
+    let five = "std::vector<int> v = {1, 2, 3, 4, 5};";
+    let cases = [
+        ("n = std::count_if(v.begin(), v.end(), [](int x) { return x > 2; }) * 10 + std::count_if(v.begin(), v.end(), large);", Some(32)),
+        ("n = std::any_of(v.begin(), v.end(), large) * 10 + std::all_of(v.begin(), v.end(), large);", Some(10)),
+        ("auto at = std::find_if(v.begin(), v.end(), large); n = (at - v.begin()) * 10 + *at;", Some(34)),
+        ("std::for_each(v.begin(), v.end(), [](int &x) { x *= 2; }); n = v[4];", Some(10)),
+        (
+            "std::vector<int> w(5); std::transform(v.begin(), v.end(), w.begin(), [](int x) { return x * x; });
+             n = std::accumulate(w.begin(), w.end(), 0);",
+            Some(55),
+        ),
+        ("n = std::accumulate(v.begin(), v.end(), 1, [](int a, int b) { return a * b; });", Some(120)),
+        ("std::sort(v.begin(), v.end(), [](int a, int b) { return a > b; }); n = v[0] * 10 + v[4];", Some(51)),
+        (
+            "std::vector<Job> jobs = {{3, 1}, {1, 2}, {2, 3}};
+             std::sort(jobs.begin(), jobs.end(), [](const Job &a, const Job &b) { return a.size < b.size; });
+             n = jobs[0].at * 100 + jobs[1].at * 10 + jobs[2].at;",
+            Some(231),
+        ),
+        ("n = std::lower_bound(v.begin(), v.end(), 3) - v.begin() + 10 * (std::upper_bound(v.begin(), v.end(), 3) - v.begin());", Some(32)),
+        ("n = std::max({3, 9, 2}) * 10 + std::min({4, 1, 3}) + std::count(v.begin(), v.end(), 4);", Some(92)),
+        ("v.erase(v.begin() + 1); v.insert(v.begin(), 9); v.erase(v.begin() + 1, v.begin() + 3); for (int x : v) n = n * 10 + x;", Some(945)),
+        ("std::deque<int> d; d.push_back(3); d.push_front(8); d.push_front(1); d.pop_back(); n = d.size() * 10 + d[1];", Some(28)),
+        ("n = std::gcd(48, 36) * 100 + std::lcm(4, 6);", Some(1212)),
+        ("n = __builtin_popcount(255) * 100 + 32 - __builtin_clz(1000) + std::bit_ceil(100u) + __builtin_ctz(48);", Some(942)),
+    ];
+    let cases = cases.map(|(body, expected)| (format!("{five} {body}"), expected));
+    let cases: Vec<(&str, Option<i64>)> =
+        cases.iter().map(|(body, n)| (body.as_str(), *n)).collect();
+    come_to(before, &cases);
+    stay_unknown(
+        before,
+        &[
+            "std::vector<int> v = {1, u}; n = std::count_if(v.begin(), v.end(), large);",
+            "std::vector<int> v = {1, 2}; v.erase(v.begin() + u); n = v[0];",
+            "std::vector<int> v = {1, 2}; std::sort(v.begin(), v.end(), [u](int a, int b) { return a * u < b; }); n = v[0];",
+            "n = std::max({3, u, 2});",
+            "n = __builtin_clz(0);",
+        ],
+    );
+}

@@ -334,7 +334,8 @@ fn what_is_moved_or_changed_in_ways_that_are_not_read_is_not_known() {
     assert_eq!(of("auto u = std::move(v);"), None);
     assert_eq!(of("std::swap(v, w);"), None);
     assert_eq!(of("v.swap(w);"), None);
-    assert_eq!(of("v.erase(v.begin());"), None);
+    assert_eq!(of("v.erase(v.begin());"), Some(2));
+    assert_eq!(of("v.erase(v.begin() + time(0));"), None);
     assert_eq!(
         of("std::copy(w.begin(), w.end(), std::back_inserter(v));"),
         None
