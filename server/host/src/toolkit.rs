@@ -317,7 +317,8 @@ impl Host<'_> {
                 let Value::Record(record) = value else {
                     return None;
                 };
-                if record.class != MAP {
+                // A map whose type has another name has none here.
+                if record.class != MAP && !record.class.is_empty() {
                     return None;
                 }
                 let key = key?;

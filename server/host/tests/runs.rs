@@ -371,3 +371,18 @@ fn what_a_function_that_is_read_in_part_is_given_to_write_is_unknown() {
     assert_eq!(n(&long, &format!("{call} n = m; {LAUNCH}")), None);
     assert_eq!(n(&long, &format!("{call} n = kept; {LAUNCH}")), Some(3));
 }
+
+#[test]
+fn a_map_whose_type_has_another_name_is_one() {
+    let found = n(
+        "struct Option { int value; };
+         struct Options { typedef std::map<std::string, Option> Map; Map all;
+           void add(const std::string &name, int value) { Option made; made.value = value; all[name] = made; }
+           int get(const std::string &name) const { Map::const_iterator at = all.find(name);
+             return at == all.end() ? -1 : at->second.value; } };",
+        &format!(
+            "Options options; options.add(\"size\", 7); int n = options.get(\"size\"); {LAUNCH}"
+        ),
+    );
+    assert_eq!(found, Some(7));
+}
