@@ -548,10 +548,8 @@ impl Host<'_> {
             .map(|sides| self.elements(sides))
             .unwrap_or_default();
         let bytes = element.zip(rank).and_then(|(element, rank)| {
-            let sides = sides.get(..rank)?.iter().map(Value::as_int);
-            sides.fold(Some(element), |all: Option<i64>, side| {
-                all?.checked_mul(side?)
-            })
+            let mut sides = sides.get(..rank)?.iter().map(Value::as_int);
+            sides.try_fold(element, |all: i64, side| all.checked_mul(side?))
         });
         let bytes = bytes.map_or(Value::Unknown, |bytes| Value::Int(bytes, 64, false));
         let fields = vec![(BOX_BYTES.to_owned(), bytes)];

@@ -89,7 +89,7 @@ impl<'a> FactsQuestion<'a> {
     /// The facts of a changed copy of the kernel under the same launch.
     pub(crate) fn of_changed(&self, kernel: &Kernel) -> SourceFacts {
         let resolved = self.resolved;
-        let launch = resolved.launch.clone();
+        let launch = resolved.launch;
         self.counted(kernel, launch, &resolved.arguments, &resolved.covers)
     }
 

@@ -176,9 +176,10 @@ impl FindingsQuestion<'_> {
                     let Launch { grid, block, .. } = input.launch;
                     let whole = launch::whole_warps(block, input.facts.warp_size);
                     // As many blocks as before where nothing says how many threads there are.
-                    let grid = match input.launch.grid_source.is_assumption() {
-                        true => grid,
-                        false => launch::whole_warps_grid(grid, block, whole),
+                    let grid = if input.launch.grid_source.is_assumption() {
+                        grid
+                    } else {
+                        launch::whole_warps_grid(grid, block, whole)
                     };
                     return relaunched(before, grid, whole);
                 }

@@ -258,12 +258,12 @@ fn logic(table: u8, values: &[Expr], site: Site) -> Option<Expr> {
         BinaryOp::Or => a | b,
         _ => a ^ b,
     };
-    for first in 0..3 {
+    for (first, own) in ALONE.into_iter().enumerate() {
         let others = [(first + 1) % 3, (first + 2) % 3];
         for outer in OPERATORS {
             for inner in OPERATORS {
                 let [a, b] = others;
-                if of(outer, ALONE[first], of(inner, ALONE[a], ALONE[b])) == table {
+                if of(outer, own, of(inner, ALONE[a], ALONE[b])) == table {
                     let value = |at: usize| values.get(at).cloned();
                     let inner = operation(inner, value(a)?, value(b)?, site);
                     return Some(operation(outer, value(first)?, inner, site));

@@ -147,7 +147,7 @@ fn in_shared(ctx: &Context<'_>, atomic: &Atomic<'_>, array: VarId, words: u64) -
     let call = moved.call?;
     let write = Words {
         site,
-        words,
+        count: words,
         element,
     };
     let of_table = |counter| write.element(own, table.clone(), counter);
@@ -174,7 +174,7 @@ fn in_shared(ctx: &Context<'_>, atomic: &Atomic<'_>, array: VarId, words: u64) -
 /// Statements for all words of the table, a thread each.
 struct Words {
     site: Site,
-    words: u64,
+    count: u64,
     element: Type,
 }
 
@@ -204,7 +204,7 @@ impl Words {
     fn each(&self, counter: VarId, does: Expr) -> Stmt {
         let var = || Box::new(self.expr(ExprKind::Var(counter), Type::INT));
         let builtin = |which| self.expr(ExprKind::Builtin(which), Type::INT);
-        let words = self.int(i64::try_from(self.words).unwrap_or(i64::MAX));
+        let words = self.int(i64::try_from(self.count).unwrap_or(i64::MAX));
         let test = ExprKind::Binary(BinaryOp::Lt, var(), Box::new(words));
         let step = ExprKind::Assign(
             Some(BinaryOp::Add),

@@ -78,9 +78,10 @@ fn unrolled(ctx: &Context<'_>, accesses: &[usize]) -> Option<f64> {
         if sites.contains(&expression.site)
             && let ExprKind::Index(_, index) = &expression.kind
         {
-            index.expressions(&mut |part| match part.kind {
-                ExprKind::Var(var) => counters.push(var),
-                _ => {}
+            index.expressions(&mut |part| {
+                if let ExprKind::Var(var) = part.kind {
+                    counters.push(var);
+                }
             });
         }
     });
