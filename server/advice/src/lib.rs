@@ -237,10 +237,10 @@ pub(crate) const MOST_APART: usize = 16;
 /// Accesses that the models may walk for the trials of one rule beyond those.
 pub(crate) const MOST_WALKED: usize = 16_000;
 
-/// Changed copies of one kernel that a rule may always compile, and the accesses that those beyond the first may have in all: each
+/// Changed copies of one kernel that a rule may compile, and the accesses that these may have in all: each
 /// is compiled and counted from the start.
 const MOST_COMPILED: usize = 4;
-const MOST_COMPILED_ACCESSES: usize = 400;
+const MOST_COMPILED_ACCESSES: usize = 1_000;
 
 /// The largest speedup a finding may promise.
 const MOST_GAIN: f64 = 1000.0;
@@ -266,10 +266,16 @@ impl Context<'_> {
     /// The kernel with something changed, compiled and counted anew; `None` where it cannot be followed, and where one rule has
     /// asked for so much of so long a kernel that more would keep the reader waiting.
     fn recompile(&self, changed: &Kernel) -> Option<Recompilation> {
+        let may = self.may_recompile();
+        self.trials.set(self.trials.get() + 1);
+        may.then(|| (self.recompiled)(changed))?
+    }
+
+    /// True where [`Context::recompile`] would try: to be asked before a large kernel is copied.
+    fn may_recompile(&self) -> bool {
         let tried = self.trials.get();
-        self.trials.set(tried + 1);
-        let little = tried * self.facts.accesses.len() <= MOST_COMPILED_ACCESSES;
-        (tried < MOST_COMPILED && little).then(|| (self.recompiled)(changed))?
+        let little = (tried + 1) * self.facts.accesses.len() <= MOST_COMPILED_ACCESSES;
+        tried < MOST_COMPILED && little
     }
 
     fn try_out(&self, changes: &[Change]) -> Option<f64> {

@@ -85,6 +85,9 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
 /// The predicted speedup of a sum in a variable of the thread, added to memory behind the loop: the loop's loads are free to
 /// be in flight together then. `None` where the changed kernel cannot be followed.
 fn once_behind(ctx: &Context<'_>, atomic: &Atomic<'_>, around: &Stmt) -> Option<f64> {
+    if !ctx.may_recompile() {
+        return None;
+    }
     let mut kernel = ctx.kernel.clone();
     let sum = VarId(u32::try_from(kernel.vars.len()).ok()?);
     let mut behind = Behind {
