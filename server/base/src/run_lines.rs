@@ -14,6 +14,10 @@ use crate::split_command;
 const MOST_LINES: usize = 20_000;
 /// Values of a `foreach` that are gone through.
 const MOST_VALUES: usize = 8;
+/// Tests and programs of one file that are looked at.
+const MOST_TESTS: usize = 256;
+/// Bytes of a line or a value with those of variables put in.
+const LONGEST: usize = 16_384;
 
 /// How a program is started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -77,7 +81,7 @@ pub fn built_names(text: &str, source: &str) -> Vec<String> {
         }
     }
     let variables = cmake_variables(text);
-    for (at, _) in text.match_indices("add_executable") {
+    for (at, _) in text.match_indices("add_executable").take(MOST_TESTS) {
         let rest = &text[at..];
         let list = rest
             .split_once('(')
@@ -143,6 +147,45 @@ fn cmake_variables(text: &str) -> BTreeMap<String, String> {
 
 /// A text with the values of `${NAME}`, and targets in the place of `$<TARGET_FILE:name>`.
 fn with_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'t, str> {
+    substituted(text, &|rest, out| {
+        if let Some(inner) = rest.strip_prefix("<TARGET_FILE:") {
+            let (name, behind) = inner.split_once('>')?;
+            out.push_str(&with_values(name, variables));
+            return Some(behind);
+        }
+        let (name, behind) = rest.strip_prefix('{')?.split_once('}')?;
+        out.push_str(variables.get(name)?);
+        Some(behind)
+    })
+}
+
+/// A command with the values of the script's own variables: `$N`, `${N}`, `${N:-64}`.
+fn with_shell_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'t, str> {
+    substituted(text, &|rest, out| {
+        let (name, otherwise, behind) = if let Some(inner) = rest.strip_prefix('{') {
+            let (inside, behind) = inner.split_once('}')?;
+            let parted = inside.split_once(":-").or(inside.split_once('-'));
+            let (name, otherwise) = match parted {
+                Some((name, otherwise)) => (name, Some(otherwise)),
+                None => (inside, None),
+            };
+            (name, otherwise, behind)
+        } else {
+            let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
+            (&rest[..end], None, &rest[end..])
+        };
+        out.push_str(variables.get(name).map(String::as_str).or(otherwise)?);
+        Some(behind)
+    })
+}
+
+/// A text with a value in the place of each `$` and what belongs to it. `put` gets what is behind the `$`, adds the value and says what is
+/// behind what it took; where it knows none, [`UNKNOWN`] is in the place of the `$`. No longer than a line may be.
+fn substituted<'t>(
+    text: &'t str,
+    put: &dyn for<'r> Fn(&'r str, &mut String) -> Option<&'r str>,
+) -> Cow<'t, str> {
     if !text.contains('$') {
         return Cow::Borrowed(text);
     }
@@ -150,29 +193,13 @@ fn with_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'
     let mut rest = text;
     while let Some(at) = rest.find('$') {
         out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let target = rest
-            .strip_prefix("$<TARGET_FILE:")
-            .and_then(|inner| inner.split_once('>'));
-        let variable = rest
-            .strip_prefix("${")
-            .and_then(|inner| inner.split_once('}'));
-        match (target, variable) {
-            (Some((name, behind)), _) => {
-                out.push_str(&with_values(name, variables));
-                rest = behind;
-            }
-            (None, Some((name, behind))) => {
-                match variables.get(name) {
-                    Some(value) => out.push_str(value),
-                    None => out.push(UNKNOWN),
-                }
-                rest = behind;
-            }
-            (None, None) => {
-                out.push(UNKNOWN);
-                rest = &rest[1..];
-            }
+        rest = &rest[at + 1..];
+        match put(rest, &mut out) {
+            Some(behind) => rest = behind,
+            None => out.push(UNKNOWN),
+        }
+        if out.len() > LONGEST {
+            return Cow::Owned(UNKNOWN.to_string());
         }
     }
     out.push_str(rest);
@@ -183,7 +210,7 @@ fn with_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'
 pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
     let mut variables = cmake_variables(text);
     let mut found = Vec::new();
-    for (at, _) in text.match_indices("add_test") {
+    for (at, _) in text.match_indices("add_test").take(MOST_TESTS) {
         let (before, rest) = (&text[..at], &text[at..]);
         let Some(list) = rest
             .split_once('(')
@@ -273,40 +300,6 @@ fn is_command(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     let sets = first.split_once('=').is_some_and(|(name, _)| is_name(name));
     first.starts_with("./") || sets || launchers.contains(&first)
-}
-
-/// A command with the values of the script's own variables: `$N`, `${N}`, `${N:-64}`.
-fn with_shell_values<'t>(text: &'t str, variables: &BTreeMap<String, String>) -> Cow<'t, str> {
-    if !text.contains('$') {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, otherwise, behind) = if let Some(inner) = rest.strip_prefix('{')
-            && let Some((inside, behind)) = inner.split_once('}')
-        {
-            let (name, otherwise) = match inside.split_once(":-").or(inside.split_once('-')) {
-                Some((name, otherwise)) => (name, Some(otherwise)),
-                None => (inside, None),
-            };
-            (name, otherwise, behind)
-        } else {
-            let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
-            (&rest[..end], None, &rest[end..])
-        };
-        match variables.get(name).map(String::as_str).or(otherwise) {
-            Some(value) => out.push_str(value),
-            // Left for [`started`], which does not know it either.
-            None => out.push(UNKNOWN),
-        }
-        rest = behind;
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
 }
 
 /// A word as an argument: one that a shell has to work out is not known.
@@ -508,6 +501,22 @@ mod tests {
             Some((words(&["64"]), 1))
         );
         assert_eq!(built_names(readme, "other.cu"), [""; 0]);
+    }
+
+    #[test]
+    fn values_that_grow_without_end_are_not_known() {
+        let cmake = "set(A aaaa)\n".to_owned()
+            + &"set(A ${A}${A})\n".repeat(200)
+            + "add_test(NAME a COMMAND main ${A} 3)\n";
+        assert_eq!(
+            arguments(in_cmake(&cmake, ONLY)),
+            Some((words(&["\0", "3"]), 202))
+        );
+        let script = "A=aaaa\n".to_owned() + &"A=$A$A\n".repeat(200) + "./main $A 3\n";
+        assert_eq!(
+            arguments(in_script(&script, ONLY)),
+            Some((words(&["\0", "3"]), 202))
+        );
     }
 
     #[test]

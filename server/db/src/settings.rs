@@ -238,6 +238,9 @@ impl Scalar {
     pub fn parse(text: &str) -> Result<Scalar, NoScalar> {
         let text = text.trim();
         if let Some((value, by)) = text.split_once("<<") {
+            if by.contains("<<") {
+                return Err(NoScalar::NotANumber);
+            }
             let (Scalar::Whole(value), Scalar::Whole(by)) =
                 (Scalar::parse(value)?, Scalar::parse(by)?)
             else {

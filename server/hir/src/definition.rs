@@ -91,19 +91,13 @@ pub fn node_ending<'t>(
     range: &Range<usize>,
     kinds: &[Kind],
 ) -> Option<Node<'t>> {
-    let root = parsed.tree.root_node();
-    let mut node = root.descendant_for_byte_range(range.end.checked_sub(1)?, range.end)?;
-    let mut found = None;
+    let last = range.end.checked_sub(1)?;
+    let mut node = parsed.tree.root_node();
     loop {
-        if node.start_byte() < range.start {
-            return found;
+        let fits = node.start_byte() >= range.start && node.end_byte() == range.end;
+        if fits && kinds.contains(&node.kind()) {
+            return Some(node);
         }
-        if kinds.contains(&node.kind()) && node.end_byte() == range.end {
-            found = Some(node);
-        }
-        match node.parent() {
-            Some(parent) => node = parent,
-            None => return found,
-        }
+        node = node.child_with_byte(last)?;
     }
 }

@@ -407,7 +407,7 @@ impl Host<'_> {
             data.store(from, kind, number(at, kind));
         }
         let data = data.settled();
-        let few = data.bytes.len() / kind.size();
+        let few = data.len() / kind.size();
         let value = if few <= MOST_ELEMENTS {
             Value::list((0..few).map(|at| data.element(at)).collect())
         } else {

@@ -10,8 +10,10 @@ use warplens_syntax::{Field, Kind, Node, is_identifier};
 use super::arguments::{Argument, Named};
 use super::containers::whole;
 use super::index::plain;
-use super::nodes::{full_name, meant, name_of_function, parameter_list, parts, template_of, text};
-use super::standard::Kept;
+use super::library_types::LibraryType;
+use super::nodes::{
+    full_name, is_unused, meant, name_of_function, parameter_list, parts, template_of, text,
+};
 use super::state::{Frame, Host};
 use super::value::{FunctionName, Lambda, Place, Scope, Value, library};
 use warplens_hir::Source;
@@ -295,7 +297,11 @@ impl Host<'_> {
             self.forget_arguments(&named.name, arguments, source);
             return Value::int(0);
         }
-        let value = self.constant(node, source);
+        let value = if is_unused(node) {
+            Value::Unknown
+        } else {
+            self.constant(node, source)
+        };
         self.forget_arguments(&named.name, arguments, source);
         value
     }
@@ -304,9 +310,7 @@ impl Host<'_> {
     /// Should it be launched, it is the kernel of that name, since nothing else in the call says which; as any other value it
     /// is as unknown as before.
     fn kernel_of_its_name(&mut self, call: Node, arguments: &[Argument]) -> Value {
-        let unused =
-            (call.parent()).is_some_and(|around| around.kind() == Kind::ExpressionStatement);
-        if unused {
+        if is_unused(call) {
             return Value::Unknown;
         }
         let mut names = arguments
@@ -752,7 +756,7 @@ impl Host<'_> {
     }
     /// What the function on top gives by its type, in a run, where it has returned a number, a list, or what an object of the
     /// standard library is made of.
-    fn given_by(&mut self, function: Node, source: Source) -> Option<Kept> {
+    fn given_by(&mut self, function: Node, source: Source) -> Option<LibraryType> {
         self.running.as_ref()?;
         let result = self.frames.last()?.result.as_ref()?;
         let number = matches!(result, Value::Int(..) | Value::Float(..));
@@ -770,7 +774,7 @@ impl Host<'_> {
         }
         if list {
             let kept = self.held_by_type(ty, source, 0);
-            return Some(kept).filter(|kept| matches!(kept, Kept::Object(_)));
+            return Some(kept).filter(|kept| matches!(kept, LibraryType::Object(_)));
         }
         if !number {
             return None;
@@ -779,7 +783,7 @@ impl Host<'_> {
             Some(ty) => ty,
             None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))?,
         };
-        matches!(ty, Type::Int { .. } | Type::Float { .. }).then_some(Kept::Number(ty))
+        matches!(ty, Type::Int { .. } | Type::Float { .. }).then_some(LibraryType::Number(ty))
     }
 
     /// Calls a lambda; without arguments nothing is known of its parameters. `None` where it is not walked.

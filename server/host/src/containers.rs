@@ -82,7 +82,7 @@ impl Host<'_> {
         let container = self.is_container(place);
         // The elements of a list of numbers have the container's type.
         let bytes = bytes.or(match (&value, &self.slots[place.slot].ty) {
-            (Value::Data(data), _) => Some(data.0.bytes.len() as u64),
+            (Value::Data(data), _) => Some(data.0.len() as u64),
             (Value::Array(values), Type::Array(element, _)) => {
                 (values.len() as u64).checked_mul(element.size())
             }

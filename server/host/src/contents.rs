@@ -24,13 +24,13 @@ pub(super) fn filled(count: usize, element: &Type, filling: &Value) -> Option<Va
         return None;
     }
     let one = listed(std::slice::from_ref(filling), element)?;
-    let whole = one.is_whole();
-    let data = if whole && one.bytes.iter().all(|byte| *byte == 0) {
-        Data::known(Some(element.clone()), vec![0; bytes])
-    } else if whole {
-        Data::known(Some(element.clone()), one.bytes.repeat(count))
-    } else {
-        Data::unknown(Some(element.clone()), bytes)
+    let element = Some(element.clone());
+    let data = match one.bytes_from(0).as_deref() {
+        None => Data::unknown(element, bytes),
+        Some([first, others @ ..]) if others.iter().all(|byte| byte == first) => {
+            Data::filled(element, bytes, Some(*first))
+        }
+        Some(one) => Data::known(element, one.repeat(count)),
     };
     Some(Value::Data(DataRef::new(data)))
 }
@@ -86,7 +86,7 @@ impl Host<'_> {
             Some(known) => known.size() == element.size(),
             None if element.size() == 0 => false,
             None => {
-                let bytes = data.0.bytes.len() as u64;
+                let bytes = data.0.len() as u64;
                 if !self.makes(bytes) {
                     return false;
                 }
@@ -148,7 +148,7 @@ impl Host<'_> {
         }
         let at = self.offset_in(to)?;
         let held = self.bytes_behind(&Value::Address(whole(to.slot)));
-        if at == 0 && start == 0 && source.0.bytes.len() == bytes && held == Some(bytes as u64) {
+        if at == 0 && start == 0 && source.0.len() == bytes && held == Some(bytes as u64) {
             return Some(Value::Data(source));
         }
         let mut target = self.target(to.slot, held)?;
@@ -194,7 +194,7 @@ impl Host<'_> {
                     Value::Data(data) => data.0.element.clone(),
                     _ => None,
                 };
-                let data = Data::known(element, vec![value; count]);
+                let data = Data::filled(element, count, Some(value));
                 return Some(Value::Data(DataRef::new(data)));
             }
             let mut target = self.target(to.slot, held)?;
@@ -229,10 +229,7 @@ impl Host<'_> {
                 }
                 let data = self.data_of(place.slot)?;
                 let from = self.offset_in(place)?;
-                let rest = data.0.bytes.len().checked_sub(from)?;
-                if !data.0.is_known(from, rest) {
-                    return None;
-                }
+                let rest = data.0.len().checked_sub(from)?;
                 // Floating point decides few branches, and no addresses.
                 let floats = (data.0.element.as_ref()).and_then(Number::of);
                 if floats.is_some_and(Number::is_float) {
@@ -243,8 +240,8 @@ impl Host<'_> {
                 if let Some((.., bytes)) = known.find(|(of, at, _)| *of == data && *at == from) {
                     return Some(Arc::clone(bytes));
                 }
+                let bytes = data.0.bytes_from(from)?;
                 running.room = running.room.checked_sub(rest)?;
-                let bytes: Arc<[u8]> = data.0.bytes.get(from..)?.into();
                 running.contents.push((data, from, Arc::clone(&bytes)));
                 Some(bytes)
             })

@@ -17,8 +17,8 @@ use super::command_line::NPOS;
 use super::containers::whole;
 use super::events::MemoryKind;
 use super::index::plain;
+use super::library_types::Instance;
 use super::nodes::{name_of_function, names_fields, parts, text};
-use super::objects::Instance;
 use super::operators::spelled as spelled_operator;
 use super::standard::nothing;
 use super::state::Host;
@@ -415,7 +415,7 @@ impl Host<'_> {
 
     /// What only the file's declarations decide.
     pub(super) fn constant(&mut self, node: Node, source: Source) -> Value {
-        match self.lowered(&[node], source, |lowering| {
+        match self.lowered_type(&[node], source, |lowering| {
             lowering.host_expression(node, source)
         }) {
             Some((ty, Some(value))) => Value::of(value, &ty),
@@ -1325,10 +1325,10 @@ impl Host<'_> {
         {
             return ty;
         }
-        self.lowered(&[node], source, |lowering| {
-            lowering.host_expression(node, source).0
+        self.lowered_type(&[node], source, |lowering| {
+            lowering.host_expression(node, source)
         })
-        .unwrap_or(Type::Unknown(String::new()))
+        .map_or(Type::Unknown(String::new()), |(ty, _)| ty)
     }
 
     /// `raw_pointer_cast(v.data())`, `v.data()`, `static_cast<T>(…)`.

@@ -103,6 +103,13 @@ pub(super) struct Class<'p> {
     pub(super) template: Option<Node<'p>>,
 }
 
+/// `typedef type name;`, `using name = type;`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alias<'p> {
+    pub(super) text: &'p Arc<Expanded>,
+    pub(super) ty: Node<'p>,
+}
+
 /// A variable at file scope, or a static member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variable<'p> {
@@ -119,6 +126,8 @@ pub(super) struct Index<'p> {
     pub(super) classes: FxHashMap<String, Class<'p>>,
     /// Specialisations of classes that are templates, by their names, with their arguments.
     pub(super) specialised: FxHashMap<String, Vec<(Node<'p>, Class<'p>)>>,
+    /// What other names of types mean, outside of functions; `None` where one means several.
+    pub(super) aliases: FxHashMap<String, Option<Alias<'p>>>,
     /// Names of classes in functions.
     local: FxHashSet<String>,
     pub(super) variables: FxHashMap<String, Vec<Variable<'p>>>,
@@ -214,6 +223,10 @@ impl<'p> Index<'p> {
                                 template: None,
                             };
                             self.classes.insert(text(name).to_owned(), class);
+                        } else if let (Some(ty), Some(name)) = (ty, child.field(Field::Declarator))
+                            && name.kind() == Kind::TypeIdentifier
+                        {
+                            self.alias(text(name), ty, parsed);
                         }
                         continue;
                     }
@@ -235,10 +248,25 @@ impl<'p> Index<'p> {
                             });
                     }
                 }
+                Kind::AliasDeclaration if template.is_none() => {
+                    if let (Some(name), Some(ty)) =
+                        (child.field(Field::Name), child.field(Field::Type))
+                    {
+                        self.alias(text(name), ty.field(Field::Type).unwrap_or(ty), parsed);
+                    }
+                }
                 Kind::TemplateInstantiation => self.instantiations.push(child),
                 _ => {}
             }
         }
+    }
+
+    /// Notes another name of a type.
+    fn alias(&mut self, name: &str, ty: Node<'p>, parsed: &'p Arc<Expanded>) {
+        let written = |alias: &Alias<'p>| &alias.text.text[alias.ty.byte_range()];
+        let alias = Alias { text: parsed, ty };
+        let known = self.aliases.entry(name.to_owned()).or_insert(Some(alias));
+        *known = known.filter(|known| written(known) == written(&alias));
     }
 
     fn class(&mut self, node: Node<'p>, template: Option<Node<'p>>, around: &Around<'p, '_>) {

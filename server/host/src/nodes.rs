@@ -119,3 +119,9 @@ pub(super) fn meant<'s>(name: Node, source: Source, spaces: &[&'s str]) -> Optio
     let written = text(name, source).split('<').next()?;
     nearest(written, &around, spaces)
 }
+
+/// Whether an expression is a statement: nothing becomes of its value.
+pub(super) fn is_unused(expression: Node) -> bool {
+    let around = expression.parent();
+    around.is_some_and(|around| around.kind() == Kind::ExpressionStatement)
+}

@@ -9,7 +9,8 @@ use super::changes::is_changed;
 use super::containers::{has_container, whole};
 use super::index::{class_name, declared_name, declares_function, plain};
 use super::leaving::Thrown;
-use super::nodes::{full_name, parameter_list, parts, text};
+use super::library_types::Instance;
+use super::nodes::{full_name, is_unused, parameter_list, parts, text};
 use super::parameters::takes;
 use super::state::{DEEPEST, Host};
 use super::value::{Extent, FieldNumber, Place, Record, Step, Value};
@@ -19,15 +20,6 @@ use warplens_ir::{Bindings, Bound, Type};
 
 /// Classes that one is derived from.
 const MOST_BASES: usize = 16;
-
-/// A class as a type names it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Instance {
-    /// Its plain name.
-    pub(super) name: String,
-    /// As of a [`Record`].
-    bindings: Rc<Vec<(String, Bindings)>>,
-}
 
 impl Instance {
     /// The class of a structure.
@@ -352,7 +344,7 @@ impl<'p> Host<'p> {
             }
         }
         self.forget_arguments(&named.name, arguments, source);
-        if constant_method {
+        if constant_method || is_unused(node) {
             return Value::Unknown;
         }
         self.constant(node, source)

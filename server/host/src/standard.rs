@@ -12,8 +12,9 @@ use warplens_syntax::{Field, Node};
 use super::arguments::{Argument, Named};
 use super::index::class_name;
 use super::leaving::Thrown;
+use super::library_types::LibraryType;
 use super::nodes::{name_of_function, parts, text};
-use super::objects::{Instance, arguments_of_type};
+use super::objects::arguments_of_type;
 use super::state::Host;
 use super::value::{FieldNumber, GAP, MAP, Place, Record, Step, Value};
 
@@ -28,30 +29,11 @@ const OPTIONAL: &str = "optional";
 /// The class of `std::nullopt`.
 const NOTHING: &str = "nullopt";
 
-/// What a type holds.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kept {
-    Number(Type),
-    Text,
-    /// An object of a class of the program.
-    Object(Instance),
-    /// `std::pair`, `std::tuple`: its class and its parts.
-    Tuple(&'static str, Vec<Kept>),
-    Optional(Box<Kept>),
-    /// Of keys and values, and whether it is in the order of its keys.
-    Map(Box<Kept>, Box<Kept>, bool),
-    Set(Box<Kept>, bool),
-    /// Pointers and what else has no value of its own to convert.
-    Pointer,
-    /// Not known.
-    Other,
-}
-
-impl Kept {
+impl LibraryType {
     /// The number that a field holds, where it is one.
     fn number(&self) -> Option<FieldNumber> {
         match self {
-            Kept::Number(ty) => Some(FieldNumber {
+            LibraryType::Number(ty) => Some(FieldNumber {
                 ty: ty.clone(),
                 width: None,
             }),
@@ -62,12 +44,12 @@ impl Kept {
 
 impl Host<'_> {
     /// What a type of the standard library holds, in a run; `None` for another type.
-    pub(super) fn kept_by(&mut self, ty: Node, source: Source) -> Option<Kept> {
+    pub(super) fn kept_by(&mut self, ty: Node, source: Source) -> Option<LibraryType> {
         self.running.as_ref()?;
         self.kept_within(ty, source, 0)
     }
 
-    fn kept_within(&mut self, ty: Node, source: Source, depth: u32) -> Option<Kept> {
+    fn kept_within(&mut self, ty: Node, source: Source, depth: u32) -> Option<LibraryType> {
         let name = class_name(ty, &source.parsed.text);
         if depth > DEEPEST || self.index.classes.contains_key(&name) {
             return None;
@@ -76,8 +58,12 @@ impl Host<'_> {
             name.as_str(),
             "pair" | "tuple" | "optional" | "map" | "unordered_map" | "set" | "unordered_set"
         );
+        if !wanted && let Some(alias) = self.index.aliases.get(&name).copied().flatten() {
+            let own = self.source_of(alias.text);
+            return self.kept_within(alias.ty, own, depth + 1);
+        }
         let list = arguments_of_type(ty).filter(|_| wanted)?;
-        let mut all: Vec<Kept> = parts(list)
+        let mut all: Vec<LibraryType> = parts(list)
             .into_iter()
             .map(|part| self.held_by_type(part, source, depth + 1))
             .collect();
@@ -85,24 +71,29 @@ impl Host<'_> {
         // An order of its own comes behind what it holds.
         let own_order = ordered && all.len() > if name == "map" { 2 } else { 1 };
         Some(match name.as_str() {
-            "pair" if all.len() == 2 => Kept::Tuple("pair", all),
-            "tuple" => Kept::Tuple("tuple", all),
-            "optional" if all.len() == 1 => Kept::Optional(Box::new(all.remove(0))),
+            "pair" if all.len() == 2 => LibraryType::Tuple("pair", all),
+            "tuple" => LibraryType::Tuple("tuple", all),
+            "optional" if all.len() == 1 => LibraryType::Optional(Box::new(all.remove(0))),
             "map" | "unordered_map" if all.len() >= 2 => {
                 let (key, value) = (all.remove(0), all.remove(0));
-                Kept::Map(Box::new(key), Box::new(value), ordered && !own_order)
+                LibraryType::Map(Box::new(key), Box::new(value), ordered && !own_order)
             }
             "set" | "unordered_set" if !all.is_empty() => {
-                Kept::Set(Box::new(all.remove(0)), ordered && !own_order)
+                LibraryType::Set(Box::new(all.remove(0)), ordered && !own_order)
             }
             _ => return None,
         })
     }
 
     /// What an argument of a template holds as a type.
-    pub(super) fn held_by_type(&mut self, argument: Node, source: Source, depth: u32) -> Kept {
+    pub(super) fn held_by_type(
+        &mut self,
+        argument: Node,
+        source: Source,
+        depth: u32,
+    ) -> LibraryType {
         if argument.field(Field::Declarator).is_some() {
-            return Kept::Pointer;
+            return LibraryType::Pointer;
         }
         let ty = argument.field(Field::Type).unwrap_or(argument);
         if let Some(kept) = self.kept_within(ty, source, depth) {
@@ -110,58 +101,58 @@ impl Host<'_> {
         }
         let name = class_name(ty, &source.parsed.text);
         if name == "string" {
-            return Kept::Text;
+            return LibraryType::Text;
         }
         if matches!(name.as_str(), "unique_ptr" | "shared_ptr" | "function") {
-            return Kept::Pointer;
+            return LibraryType::Pointer;
         }
         let read = match Type::named(text(ty, source).trim(), false) {
             Some(ty) => Some(ty),
             None => self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source)),
         };
         match read {
-            Some(ty @ (Type::Int { .. } | Type::Float { .. })) => Kept::Number(ty),
-            Some(Type::Pointer(..)) => Kept::Pointer,
+            Some(ty @ (Type::Int { .. } | Type::Float { .. })) => LibraryType::Number(ty),
+            Some(Type::Pointer(..)) => LibraryType::Pointer,
             _ if self.index.classes.contains_key(&name) => {
-                Kept::Object(self.instance(Some(ty), source))
+                LibraryType::Object(self.instance(Some(ty), source))
             }
-            _ => Kept::Other,
+            _ => LibraryType::Other,
         }
     }
 
     /// An object of such a type made of these: of nothing, of another one, of a list, of its parts.
     pub(super) fn standard_object(
         &mut self,
-        kept: &Kept,
+        kept: &LibraryType,
         given: &[Argument],
         braces: bool,
         source: Source,
     ) -> Value {
         let values: Vec<Value> = given.iter().map(|one| one.value.clone()).collect();
         match (kept, values.as_slice()) {
-            (Kept::Tuple(_, parts), []) => {
+            (LibraryType::Tuple(_, parts), []) => {
                 let values = parts.iter().map(|part| self.initial(part, source));
                 let values: Vec<Value> = values.collect();
                 self.kept_as(kept, Value::list(values), source)
             }
-            (Kept::Tuple(..), [only @ Value::Record(_)]) => {
+            (LibraryType::Tuple(..), [only @ Value::Record(_)]) => {
                 self.kept_as(kept, only.clone(), source)
             }
-            (Kept::Tuple(..), _) => self.kept_as(kept, Value::list(values), source),
-            (Kept::Optional(_), []) => {
+            (LibraryType::Tuple(..), _) => self.kept_as(kept, Value::list(values), source),
+            (LibraryType::Optional(_), []) => {
                 self.kept_as(kept, Value::record(NOTHING, Vec::new()), source)
             }
-            (Kept::Optional(_), [only]) => self.kept_as(kept, only.clone(), source),
-            (Kept::Map(..) | Kept::Set(..), []) => {
+            (LibraryType::Optional(_), [only]) => self.kept_as(kept, only.clone(), source),
+            (LibraryType::Map(..) | LibraryType::Set(..), []) => {
                 self.kept_as(kept, Value::list(Vec::new()), source)
             }
-            (Kept::Map(..) | Kept::Set(..), [only @ Value::Record(_)]) if !braces => {
+            (LibraryType::Map(..) | LibraryType::Set(..), [only @ Value::Record(_)]) if !braces => {
                 self.kept_as(kept, only.clone(), source)
             }
-            (Kept::Map(..) | Kept::Set(..), values) if braces => {
+            (LibraryType::Map(..) | LibraryType::Set(..), values) if braces => {
                 self.kept_as(kept, Value::list(values.to_vec()), source)
             }
-            (Kept::Object(class), _) => {
+            (LibraryType::Object(class), _) => {
                 let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
                 let class = class.clone();
                 let value = self.constructed(&class, given, braces, place.slot, source);
@@ -178,47 +169,47 @@ impl Host<'_> {
     }
 
     /// What an element is that nothing else is said of.
-    fn initial(&mut self, kept: &Kept, source: Source) -> Value {
+    fn initial(&mut self, kept: &LibraryType, source: Source) -> Value {
         match kept {
-            Kept::Number(ty) => Value::int(0).converted(ty),
-            Kept::Text => Value::Text("".into()),
-            Kept::Pointer => Value::Int(0, 64, true),
-            Kept::Other => Value::Unknown,
+            LibraryType::Number(ty) => Value::int(0).converted(ty),
+            LibraryType::Text => Value::Text("".into()),
+            LibraryType::Pointer => Value::Int(0, 64, true),
+            LibraryType::Other => Value::Unknown,
             kept => self.standard_object(&kept.clone(), &[], true, source),
         }
     }
 
     /// A value as a type holds it.
-    pub(super) fn kept_as(&mut self, kept: &Kept, value: Value, source: Source) -> Value {
+    pub(super) fn kept_as(&mut self, kept: &LibraryType, value: Value, source: Source) -> Value {
         match (kept, value) {
             (_, Value::Unknown) => Value::Unknown,
-            (Kept::Number(ty), value) => match self.as_number(&value, Some(ty)) {
+            (LibraryType::Number(ty), value) => match self.as_number(&value, Some(ty)) {
                 Some(number) => number.converted(ty),
                 None => Value::Unknown,
             },
-            (Kept::Text, value) => self.text_in(&value).map_or(Value::Unknown, Value::Text),
-            (Kept::Object(class), Value::Record(record)) if record.class == class.name => {
+            (LibraryType::Text, value) => self.text_in(&value).map_or(Value::Unknown, Value::Text),
+            (LibraryType::Object(class), Value::Record(record)) if record.class == class.name => {
                 self.copy_of(Value::Record(record))
             }
-            (Kept::Object(_), Value::Array(values)) => {
+            (LibraryType::Object(_), Value::Array(values)) => {
                 let given: Vec<Argument> = values.iter().cloned().map(Argument::of).collect();
                 self.standard_object(kept, &given, true, source)
             }
-            (Kept::Object(_), value) => {
+            (LibraryType::Object(_), value) => {
                 self.standard_object(kept, &[Argument::of(value)], false, source)
             }
-            (Kept::Tuple(class, all), Value::Array(values)) if values.len() == all.len() => {
+            (LibraryType::Tuple(class, all), Value::Array(values)) if values.len() == all.len() => {
                 let values = values.iter().cloned().collect();
                 self.tuple(kept, class, all, values, source)
             }
-            (Kept::Tuple(class, all), Value::Record(record))
+            (LibraryType::Tuple(class, all), Value::Record(record))
                 if record.fields.len() == all.len() && is_tuple(&record.class) =>
             {
                 let values = record.fields.iter().map(|(_, value)| value.clone());
                 let values = values.collect();
                 self.tuple(kept, class, all, values, source)
             }
-            (Kept::Optional(inner), value) => {
+            (LibraryType::Optional(inner), value) => {
                 let (has, value) = match &value {
                     Value::Record(record) if record.class == NOTHING => {
                         (Value::FALSE, Value::Unknown)
@@ -233,11 +224,11 @@ impl Host<'_> {
                 let numbers = inner.number().map(|number| ("value".to_owned(), number));
                 library_record(OPTIONAL, fields, numbers.into_iter().collect(), kept)
             }
-            (Kept::Map(..), Value::Record(record)) if record.class == MAP => {
+            (LibraryType::Map(..), Value::Record(record)) if record.class == MAP => {
                 library_record(MAP, record.fields.clone(), Vec::new(), kept)
             }
-            (Kept::Map(key, value, _), Value::Array(entries)) => {
-                let pair = Kept::Tuple("pair", vec![(**key).clone(), (**value).clone()]);
+            (LibraryType::Map(key, value, _), Value::Array(entries)) => {
+                let pair = LibraryType::Tuple("pair", vec![(**key).clone(), (**value).clone()]);
                 let mut fields: Vec<(String, Value)> = Vec::new();
                 for entry in entries.iter() {
                     let entry = self.kept_as(&pair, entry.clone(), source);
@@ -251,10 +242,10 @@ impl Host<'_> {
                 }
                 library_record(MAP, fields, Vec::new(), kept)
             }
-            (Kept::Set(..), Value::Record(record)) if record.class == SET => {
+            (LibraryType::Set(..), Value::Record(record)) if record.class == SET => {
                 library_record(SET, record.fields.clone(), Vec::new(), kept)
             }
-            (Kept::Set(key, _), Value::Array(values)) => {
+            (LibraryType::Set(key, _), Value::Array(values)) => {
                 let mut fields: Vec<(String, Value)> = Vec::new();
                 for value in values.iter() {
                     let value = self.kept_as(key, value.clone(), source);
@@ -268,7 +259,7 @@ impl Host<'_> {
                 library_record(SET, fields, Vec::new(), kept)
             }
             (
-                Kept::Pointer,
+                LibraryType::Pointer,
                 value @ (Value::Address(_)
                 | Value::Function(_)
                 | Value::Lambda(_)
@@ -282,9 +273,9 @@ impl Host<'_> {
     /// A pair or a tuple of these values, each as its type holds it.
     fn tuple(
         &mut self,
-        kept: &Kept,
+        kept: &LibraryType,
         class: &str,
-        all: &[Kept],
+        all: &[LibraryType],
         values: Vec<Value>,
         source: Source,
     ) -> Value {
@@ -312,7 +303,7 @@ impl Host<'_> {
     /// Whether a map is there whose type is known.
     pub(super) fn is_map(&self, place: &Place) -> bool {
         match self.read(place) {
-            Value::Record(record) => matches!(record.kept.as_deref(), Some(Kept::Map(..))),
+            Value::Record(record) => matches!(record.kept.as_deref(), Some(LibraryType::Map(..))),
             _ => false,
         }
     }
@@ -322,7 +313,7 @@ impl Host<'_> {
         let Value::Record(record) = self.read(map) else {
             return None;
         };
-        let Some(Kept::Map(key, value, _)) = record.kept.as_deref().cloned() else {
+        let Some(LibraryType::Map(key, value, _)) = record.kept.as_deref().cloned() else {
             return None;
         };
         let index = self.kept_as(&key, index.clone(), source);
@@ -337,7 +328,7 @@ impl Host<'_> {
         place.path.push(field(&name));
         if !record.fields.iter().any(|(known, _)| *known == name) {
             let first = self.initial(&value, source);
-            let pair = Kept::Tuple("pair", vec![*key, *value]);
+            let pair = LibraryType::Tuple("pair", vec![*key, *value]);
             let entry = self.kept_as(&pair, Value::list(vec![index, first]), source);
             self.write(&place, entry);
         }
@@ -350,7 +341,9 @@ impl Host<'_> {
         let Value::Record(record) = value else {
             return None;
         };
-        let (Kept::Map(_, _, ordered) | Kept::Set(_, ordered)) = record.kept.as_deref()? else {
+        let (LibraryType::Map(_, _, ordered) | LibraryType::Set(_, ordered)) =
+            record.kept.as_deref()?
+        else {
             return None;
         };
         let mut all: Vec<(Value, &(String, Value))> = record
@@ -390,10 +383,10 @@ impl Host<'_> {
         };
         let kept = record.kept.clone()?;
         match &*kept {
-            Kept::Optional(inner) => {
+            LibraryType::Optional(inner) => {
                 self.optional_call(place, value, inner, name, arguments, source)
             }
-            Kept::Map(..) | Kept::Set(..) => {
+            LibraryType::Map(..) | LibraryType::Set(..) => {
                 self.entries_call(place, record, &kept, name, arguments, source)
             }
             _ => None,
@@ -404,7 +397,7 @@ impl Host<'_> {
         &mut self,
         place: &Place,
         value: &Value,
-        inner: &Kept,
+        inner: &LibraryType,
         name: &str,
         arguments: &[Argument],
         source: Source,
@@ -434,7 +427,7 @@ impl Host<'_> {
             }
             ("emplace", given) => {
                 let value = self.standard_object(inner, given, false, source);
-                let kept = Kept::Optional(Box::new(inner.clone()));
+                let kept = LibraryType::Optional(Box::new(inner.clone()));
                 let value = match value {
                     Value::Unknown => Value::Unknown,
                     value => self.kept_as(&kept, value, source),
@@ -451,13 +444,13 @@ impl Host<'_> {
         &mut self,
         place: &Place,
         record: &Record,
-        kept: &Kept,
+        kept: &LibraryType,
         name: &str,
         arguments: &[Argument],
         source: Source,
     ) -> Option<Value> {
         let key_kept = match kept {
-            Kept::Map(key, ..) | Kept::Set(key, _) => (**key).clone(),
+            LibraryType::Map(key, ..) | LibraryType::Set(key, _) => (**key).clone(),
             _ => return None,
         };
         match (name, arguments) {
@@ -471,19 +464,19 @@ impl Host<'_> {
             _ => {}
         }
         let put = match (name, kept, arguments) {
-            ("insert" | "emplace", Kept::Set(key, _), [one]) => {
+            ("insert" | "emplace", LibraryType::Set(key, _), [one]) => {
                 Some((self.kept_as(key, one.value.clone(), source), false))
             }
-            ("insert", Kept::Map(key, value, _), [one]) => {
-                let pair = Kept::Tuple("pair", vec![(**key).clone(), (**value).clone()]);
+            ("insert", LibraryType::Map(key, value, _), [one]) => {
+                let pair = LibraryType::Tuple("pair", vec![(**key).clone(), (**value).clone()]);
                 Some((self.kept_as(&pair, one.value.clone(), source), false))
             }
             (
                 "emplace" | "insert_or_assign" | "try_emplace",
-                Kept::Map(key, value, _),
+                LibraryType::Map(key, value, _),
                 [first, second],
             ) => {
-                let pair = Kept::Tuple("pair", vec![(**key).clone(), (**value).clone()]);
+                let pair = LibraryType::Tuple("pair", vec![(**key).clone(), (**value).clone()]);
                 let both = Value::list(vec![first.value.clone(), second.value.clone()]);
                 Some((
                     self.kept_as(&pair, both, source),
@@ -494,7 +487,7 @@ impl Host<'_> {
         };
         if let Some((entry, replaces)) = put {
             let key = match kept {
-                Kept::Map(..) => entry.at(&field("first")),
+                LibraryType::Map(..) => entry.at(&field("first")),
                 _ => entry.clone(),
             };
             let Some(key) = self
@@ -612,7 +605,7 @@ impl Host<'_> {
                 }
                 let kept = self.held_by_type(ty, source, 0);
                 let value = match kept {
-                    Kept::Other => Value::Unknown,
+                    LibraryType::Other => Value::Unknown,
                     kept => self.standard_object(&kept, arguments, false, source),
                 };
                 let ty = match &kept_number(&value) {
@@ -673,11 +666,11 @@ impl Host<'_> {
     }
 
     /// What the elements of a container hold that a type names.
-    pub(super) fn kept_by_elements(&mut self, ty: Node, source: Source) -> Option<Rc<Kept>> {
+    pub(super) fn kept_by_elements(&mut self, ty: Node, source: Source) -> Option<Rc<LibraryType>> {
         self.running.as_ref()?;
         let first = parts(arguments_of_type(ty)?).into_iter().next()?;
         match self.held_by_type(first, source, 0) {
-            Kept::Pointer | Kept::Other => None,
+            LibraryType::Pointer | LibraryType::Other => None,
             kept => Some(Rc::new(kept)),
         }
     }
@@ -737,7 +730,7 @@ fn library_record(
     class: &str,
     fields: Vec<(String, Value)>,
     numbers: Vec<(String, FieldNumber)>,
-    kept: &Kept,
+    kept: &LibraryType,
 ) -> Value {
     Value::Record(Rc::new(Record {
         numbers: Rc::new(numbers),

@@ -1,5 +1,6 @@
 //! The state of a walk: variables, names, what was met.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,10 +13,10 @@ use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
 use super::leaving::Leaving;
+use super::library_types::LibraryType;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
-use super::standard::Kept;
 use super::value::{Meaning, Place, Scope, Step, Value};
 use super::{Build, Met};
 use warplens_hir::Constant;
@@ -56,7 +57,7 @@ pub(super) struct Slot {
     /// A condition that is not known decides whether it is pinned.
     pub(super) may_be_pinned: bool,
     /// Of a container: what its elements hold, as its type says it.
-    pub(super) kept: Option<Rc<Kept>>,
+    pub(super) kept: Option<Rc<LibraryType>>,
 }
 
 /// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
@@ -194,11 +195,21 @@ pub(super) struct Held {
     bytes: Option<u64>,
 }
 
+/// A type that the lowering read, and under which names.
+struct ReadType {
+    names: Vec<(String, HostName)>,
+    bindings: Bindings,
+    ty: Type,
+    value: Option<i64>,
+}
+
 pub(super) struct Host<'p> {
     pub(super) parsed: &'p Arc<Expanded>,
     pub(super) unit: &'p Unit,
     pub(super) index: Index<'p>,
     pub(super) lowering: Lowering<'p>,
+    /// Types that it read last, by text and by first and last node.
+    types: FxHashMap<(usize, Range<usize>, Range<usize>), ReadType>,
     pub(super) slots: Vec<Slot>,
     /// Numbers that are not known, met so far.
     numbers: u32,
@@ -286,6 +297,7 @@ impl<'p> Host<'p> {
             unit,
             index,
             lowering: Lowering::for_unit(unit, parsed, false),
+            types: FxHashMap::default(),
             slots: Vec::new(),
             numbers: 0,
             journal: Vec::new(),
@@ -848,6 +860,57 @@ impl<'p> Host<'p> {
         source: Source,
         read: impl FnOnce(&mut Lowering<'p>) -> T,
     ) -> Option<T> {
+        let names = self.names_in(nodes, source)?;
+        let bindings = self.bindings_here();
+        let result = self.lowering.in_host(names, &bindings, read);
+        self.work = self.work.saturating_add(self.lowering.host_work());
+        Some(result)
+    }
+
+    /// The same for a type, and the value where the text decides it. These are kept: a loop comes to the same text with the same
+    /// names again and again.
+    pub(super) fn lowered_type(
+        &mut self,
+        nodes: &[Node],
+        source: Source,
+        read: impl FnOnce(&mut Lowering<'p>) -> (Type, Option<i64>),
+    ) -> Option<(Type, Option<i64>)> {
+        let names = self.names_in(nodes, source)?;
+        let bindings = self.bindings_here();
+        let place = |node: Option<&Node>| node.map_or(0..0, Node::byte_range);
+        let key = (
+            Arc::as_ptr(source.parsed) as usize,
+            place(nodes.first()),
+            place(nodes.last()),
+        );
+        if let Some(known) = self.types.get(&key)
+            && known.names == names
+            && known.bindings == bindings
+        {
+            return Some((known.ty.clone(), known.value));
+        }
+        let (ty, value) = self.lowering.in_host(names.clone(), &bindings, read);
+        self.work = self.work.saturating_add(self.lowering.host_work());
+        let read = ReadType {
+            names,
+            bindings,
+            ty: ty.clone(),
+            value,
+        };
+        self.types.insert(key, read);
+        Some((ty, value))
+    }
+
+    /// What the template parameters of the function represent.
+    fn bindings_here(&self) -> Bindings {
+        let frame = self.frames.last();
+        frame
+            .map(|frame| frame.bindings.clone())
+            .unwrap_or_default()
+    }
+
+    /// The names in these nodes that the walk knows.
+    fn names_in(&mut self, nodes: &[Node], source: Source) -> Option<Vec<(String, HostName)>> {
         let mut names: Vec<(String, HostName)> = Vec::new();
         let mut seen: FxHashSet<&str> = FxHashSet::default();
         for node in nodes {
@@ -871,14 +934,7 @@ impl<'p> Host<'p> {
                 open.extend(node.named_children().map(|child| (child, depth + 1)));
             }
         }
-        let bindings = self
-            .frames
-            .last()
-            .map(|frame| frame.bindings.clone())
-            .unwrap_or_default();
-        let result = self.lowering.in_host(names, &bindings, read);
-        self.work = self.work.saturating_add(self.lowering.host_work());
-        Some(result)
+        Some(names)
     }
 
     fn host_name(&mut self, name: &str) -> Option<HostName> {

@@ -1,5 +1,9 @@
 //! What the toolkits' functions do in a run: memory that they hand out, what they say of the GPU, that they succeed.
 
+use std::rc::Rc;
+
+use warplens_hir::Source;
+use warplens_ir::Type;
 use warplens_syntax::BinaryOperator as Op;
 
 use super::BOX_BYTES;
@@ -11,10 +15,6 @@ use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
 use super::value::{MAP, MOST_ELEMENTS, Place, Record, Step, Value, binary};
-use std::rc::Rc;
-
-use warplens_hir::Source;
-use warplens_ir::Type;
 
 impl Host<'_> {
     /// A function of the C library or of a toolkit that a run follows; `None` for another one.
@@ -317,8 +317,7 @@ impl Host<'_> {
                 let Value::Record(record) = value else {
                     return None;
                 };
-                // A map whose type has another name has none here.
-                if record.class != MAP && !record.class.is_empty() {
+                if record.class != MAP {
                     return None;
                 }
                 let key = key?;
@@ -516,7 +515,7 @@ impl Host<'_> {
             return Some(Value::Int(values.len() as i64, 64, false));
         }
         if let (Value::Data(data), Type::Array(element, None)) = (&slot.value, &slot.ty) {
-            let length = data.0.bytes.len() as u64 / element.size().max(1);
+            let length = data.0.len() as u64 / element.size().max(1);
             return Some(Value::Int(i64::try_from(length).ok()?, 64, false));
         }
         let Type::Array(element, length) = &slot.ty else {

@@ -9,9 +9,9 @@ use warplens_syntax::{BinaryOperator as Op, Expanded};
 
 use super::data::DataRef;
 use super::kinds::wrapped;
+use super::library_types::LibraryType;
 use super::linked::Linked;
 use super::random::Generator;
-use super::standard::Kept;
 use warplens_hir::{Lowering, Space};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
@@ -118,7 +118,7 @@ pub(super) struct Record {
     /// The types of its fields that are numbers, as far as its class was read: a bit-field has its own width.
     pub(super) numbers: Rc<Vec<(String, FieldNumber)>>,
     /// Of an object of the standard library: what its type holds.
-    pub(super) kept: Option<Rc<Kept>>,
+    pub(super) kept: Option<Rc<LibraryType>>,
 }
 
 /// What a field holds that is a number.
@@ -453,7 +453,7 @@ impl Value {
             }
             // A large array is not copied for each element that is written.
             (Value::Data(data), Step::Index(Some(at)))
-                if rest.is_empty() && data.0.bytes.len() <= MOST_COPIED =>
+                if rest.is_empty() && data.0.len() <= MOST_COPIED =>
             {
                 let changed = data.0.with_element(*at, &new);
                 changed.map_or(Value::Unknown, |data| Value::Data(DataRef::new(data)))

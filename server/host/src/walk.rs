@@ -9,9 +9,9 @@ use super::containers::whole;
 use super::events::Side;
 use super::index::{class_name, declared_name, plain};
 use super::leaving::Leaving;
+use super::library_types::LibraryType;
 use super::nodes::{names_fields, parts, quoted, text};
 use super::objects::arguments_of_type;
-use super::standard::Kept;
 use super::state::{Breakable, Host};
 use super::value::{GAP, MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
@@ -921,11 +921,11 @@ impl Host<'_> {
         if let Some(element) = self.element_of_container(ty, source) {
             return Type::Array(std::sync::Arc::new(element), None);
         }
-        self.lowered(&[ty, declarator], source, |lowering| {
+        self.lowered_type(&[ty, declarator], source, |lowering| {
             let base = lowering.host_type(ty, source);
-            lowering.host_declarator(declarator, base, source)
+            (lowering.host_declarator(declarator, base, source), None)
         })
-        .unwrap_or(Type::Unknown(String::new()))
+        .map_or(Type::Unknown(String::new()), |(ty, _)| ty)
     }
 
     /// `T` of `std::vector<T>`, `thrust::device_vector<T>`.
@@ -988,7 +988,9 @@ impl Host<'_> {
             && let Some(kept) = self.kept_by_elements(ty, source)
         {
             // A list in braces has lists in braces.
-            if let (Kept::Tuple(..), Value::Array(values)) = (&*kept, &self.slots[slot].value) {
+            if let (LibraryType::Tuple(..), Value::Array(values)) =
+                (&*kept, &self.slots[slot].value)
+            {
                 let values = Rc::clone(values);
                 let made = values
                     .iter()
@@ -1004,7 +1006,7 @@ impl Host<'_> {
     /// The same for an object of the standard library; `None` where the declarator says that it is none.
     fn declare_standard(
         &mut self,
-        kept: &Kept,
+        kept: &LibraryType,
         declarator: Node,
         node: Node,
         source: Source,

@@ -72,7 +72,8 @@ pub fn remarks(result: &KernelResult) -> Vec<String> {
     let of = |(model, estimate): (&String, &Estimate)| {
         let said = match (&estimate.why, &estimate.cycles_function) {
             (Some(why), _) => why.clone(),
-            (None, Some(function)) => format!("cycles = {function}"),
+            // As code: a `*` would be emphasis.
+            (None, Some(function)) => format!("`cycles = {function}`"),
             (None, None) => return None,
         };
         Some(format!("{model}: {said}"))

@@ -166,6 +166,12 @@ impl<'tree> Node<'tree> {
         Some(self.with(self.raw.child(at)?))
     }
 
+    /// The child that this byte is in, tokens among them.
+    pub fn child_with_byte(&self, byte: usize) -> Option<Node<'tree>> {
+        let child = self.with(self.raw.first_child_for_byte(byte)?);
+        (child.start_byte() <= byte).then_some(child)
+    }
+
     /// The named child at this place.
     pub fn named_child(&self, at: u32) -> Option<Node<'tree>> {
         Some(self.with(self.raw.named_child(at)?))

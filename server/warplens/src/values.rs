@@ -229,6 +229,11 @@ mod tests {
             argument("n=1024"),
             Ok(("n".to_owned(), Scalar::Whole(1024)))
         );
+        assert_eq!(
+            argument("n=1 << 20"),
+            Ok(("n".to_owned(), Scalar::Whole(1 << 20)))
+        );
+        assert!(argument(&format!("n=1{}", "<<1".repeat(100_000))).is_err());
         assert_eq!(argument("n=-3"), Ok(("n".to_owned(), Scalar::Whole(-3))));
         assert_eq!(argument("n=0x40"), Ok(("n".to_owned(), Scalar::Whole(64))));
         assert_eq!(

@@ -26,7 +26,9 @@ use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
-use crate::queries::runs::{ProgramRun, program_run, programs_near, start_alone, starts_of};
+use crate::queries::runs::{
+    ProgramRun, may_launch, program_run, programs_near, start_alone, starts_of,
+};
 use crate::settings::Settings;
 use crate::{Cancel, Engine};
 
@@ -226,7 +228,7 @@ impl Engine {
         settings: &Settings,
         of_program: Option<&Path>,
     ) -> Vec<KernelLaunches> {
-        if path.as_os_str().is_empty() {
+        if path.as_os_str().is_empty() || kernels.is_empty() {
             return launches;
         }
         let own = absolute(path);
@@ -236,6 +238,20 @@ impl Engine {
                 None => programs_near(db, &own),
             };
             let only = programs.len() == 1;
+            let names: Arc<[String]> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
+            // A program that is asked for is run; one that is near only where it can come to a launch of these kernels.
+            let can = |main: &PathBuf| {
+                of_program.is_some()
+                    || *main == own
+                    || *may_launch(
+                        db,
+                        file(db, main),
+                        how.clone(),
+                        own.clone(),
+                        Arc::clone(&names),
+                    )
+            };
+            let programs: Vec<PathBuf> = programs.into_iter().filter(can).collect();
             let runs = programs.into_iter().flat_map(|main| {
                 let starts = match of_program {
                     Some(_) => start_alone(db, &main, how, &settings.run)

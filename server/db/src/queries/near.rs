@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use warplens_base::{Bounds, EntryKind};
 use warplens_host::LAUNCH_WORDS;
 use warplens_syntax::Language;
@@ -125,11 +126,12 @@ pub(crate) fn defining(
 ) -> Vec<PathBuf> {
     let mut linked: Vec<PathBuf> = Vec::new();
     let levels: Vec<Vec<Folder>> = levels(db, path, roots);
+    let levels: Vec<&BTreeMap<String, Defined>> = levels
+        .into_iter()
+        .map(|level| definitions(db, path.to_owned(), level))
+        .collect();
     for name in names {
-        let mut found = levels
-            .iter()
-            .map(|level| definition(db, path.to_owned(), level.clone(), name.clone()));
-        let found = found.find(|found| !matches!(found, Defined::Nowhere));
+        let found = levels.iter().find_map(|level| level.get(name));
         if let Some(Defined::In(only)) = found
             && !linked.iter().any(|known| known == only.path(db))
             && linked.len() < MOST_LINKED
@@ -344,20 +346,19 @@ fn includers_below(
         .collect()
 }
 
-/// Where folders define a name.
+/// Where some folders define a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defined {
-    Nowhere,
     In(File),
     /// In several files, each in its own way.
     Unclear,
 }
 
-/// Where these folders define a name, the file itself apart.
-#[salsa::tracked(returns(copy))]
-fn definition(db: &dyn Db, own: PathBuf, folders: Vec<Folder>, name: String) -> Defined {
-    let mut function = None;
-    let mut constant: Option<(File, &String)> = None;
+/// Where these folders define names, the file itself apart. One question for all names: a program calls hundreds.
+#[salsa::tracked]
+fn definitions(db: &dyn Db, own: PathBuf, folders: Vec<Folder>) -> BTreeMap<String, Defined> {
+    let mut all: BTreeMap<String, Defined> = BTreeMap::new();
+    let mut values: FxHashMap<&str, &str> = FxHashMap::default();
     for folder in folders {
         let mut bytes = 0;
         let files = sources(db, folder).files.iter();
@@ -369,21 +370,30 @@ fn definition(db: &dyn Db, own: PathBuf, folders: Vec<Folder>, name: String) -> 
             if bytes > MOST_DEFINING_BYTES {
                 break;
             }
-            if defines(db, of).contains(&name) && function.replace(of).is_some() {
-                return Defined::Unclear;
+            for name in defines(db, of) {
+                let defined = all.entry(name.clone());
+                defined
+                    .and_modify(|known| *known = Defined::Unclear)
+                    .or_insert(Defined::In(of));
             }
-            match (constants(db, of).get(&name), constant) {
-                (Some(value), None) => constant = Some((of, value)),
-                (Some(value), Some((_, other))) if value != other => return Defined::Unclear,
-                _ => {}
+            for (name, value) in constants(db, of) {
+                match values.insert(name, value) {
+                    // The same everywhere.
+                    Some(other) if other == value => {}
+                    Some(_) => {
+                        all.insert(name.clone(), Defined::Unclear);
+                    }
+                    None => {
+                        let defined = all.entry(name.clone());
+                        defined
+                            .and_modify(|known| *known = Defined::Unclear)
+                            .or_insert(Defined::In(of));
+                    }
+                }
             }
         }
     }
-    match (function, constant) {
-        (None, None) => Defined::Nowhere,
-        (Some(only), None) | (None, Some((only, _))) => Defined::In(only),
-        (Some(_), Some(_)) => Defined::Unclear,
-    }
+    all
 }
 
 #[cfg(test)]
@@ -519,7 +529,10 @@ mod tests {
         world.files.set(helper, "__device__ void help() {\n  }");
         assert_eq!(world.defining(KERNEL, "help"), [helper]);
         let computed = world.computed();
-        assert!(!computed.contains(&"definition".to_owned()), "{computed:?}");
+        assert!(
+            !computed.contains(&"definitions".to_owned()),
+            "{computed:?}"
+        );
         world.files.close(helper);
         assert_eq!(world.defining(KERNEL, "help"), [""; 0].map(PathBuf::from));
     }

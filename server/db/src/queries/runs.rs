@@ -12,14 +12,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use warplens_base::{
-    Program, RunLine, UNKNOWN, built_names, in_cmake, in_launch_json, in_makefile, in_script,
-    split_command,
+    Program, RunLine, SourceFile, UNKNOWN, built_names, in_cmake, in_launch_json, in_makefile,
+    in_script, split_command,
 };
 use warplens_hir::{Item, ItemKind};
 use warplens_host::{Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, run};
 use warplens_machine::Profile;
-use warplens_syntax::Expanded;
+use warplens_syntax::{Expanded, has_word};
 
 use crate::contents::Contents;
 use crate::database::{Db, File, file, text, unless_it_panics, world};
@@ -120,6 +121,13 @@ pub(crate) fn start_alone(
     })
 }
 
+/// Whether the file's `main` has parameters; `None` where it has no `main`. What is typed elsewhere in it changes nothing.
+#[salsa::tracked]
+fn main_takes_arguments(db: &dyn Db, of: File) -> Option<bool> {
+    let source = text(db, of)?;
+    has_main(&source.text).then(|| takes_arguments(&source.text))
+}
+
 /// Whether `main` has parameters.
 fn takes_arguments(text: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -179,8 +187,16 @@ pub(crate) fn starts_of(
             ..Start::new(&format!("./{stem}"), arguments, place)
         }];
     }
-    let Some(beside) = main.parent() else {
-        return Vec::new();
+    started_by_files(db, file(db, main), only).to_vec()
+}
+
+/// How files say that a program is started, and where none does, without arguments.
+#[salsa::tracked(returns(clone))]
+fn started_by_files(db: &dyn Db, of: File, only: bool) -> Arc<[Start]> {
+    let main: &Path = of.path(db);
+    let stem = main.file_stem().and_then(|stem| stem.to_str());
+    let (Some(stem), Some(beside)) = (stem, main.parent()) else {
+        return Arc::default();
     };
     let roots = world(db).roots(db);
     // What builds and starts a program may be in a folder above it.
@@ -258,13 +274,11 @@ pub(crate) fn starts_of(
         });
         all.find_map(|(folder, name, read, program)| said(folder, name, read, program))
     });
-    found.unwrap_or_else(|| {
-        let source = text(db, file(db, main));
-        let source = source.filter(|source| has_main(&source.text));
-        let start =
-            source.map(|source| Start::without_arguments(stem, takes_arguments(&source.text)));
+    let found = found.unwrap_or_else(|| {
+        let start = main_takes_arguments(db, of).map(|some| Start::without_arguments(stem, some));
         start.into_iter().collect()
-    })
+    });
+    found.into()
 }
 
 fn name_of(folder: &Path) -> &str {
@@ -287,16 +301,24 @@ pub(crate) struct ProgramRun {
     pub(crate) read: BTreeSet<PathBuf>,
 }
 
-/// What a program launches; nothing where the file has no `main`.
-#[salsa::tracked(returns(clone), no_eq, lru = 256)]
-pub(crate) fn program_run(
-    db: &dyn Db,
-    of: File,
-    how: ReadAs,
-    start: Arc<Start>,
-) -> Option<Arc<ProgramRun>> {
+/// The texts that a program is made of.
+struct ProgramTexts {
+    program: crate::program::Program,
+    /// The file with `main`.
+    main: Arc<Expanded>,
+    /// All that it and what it is linked with include.
+    headers: Vec<Arc<Expanded>>,
+    linked: Vec<Arc<Expanded>>,
+    /// The kernels that it defines, and where.
+    kernels: Vec<(Arc<Path>, String)>,
+    /// All files that it is made of.
+    read: BTreeSet<PathBuf>,
+}
+
+#[salsa::tracked(returns(clone), no_eq, lru = 32)]
+fn program_texts(db: &dyn Db, of: File, how: ReadAs) -> Option<Arc<ProgramTexts>> {
     let source = text(db, of)?;
-    let found = unless_it_panics(|| {
+    unless_it_panics(|| {
         let look = Look::inside(db);
         let contents = &look.stores.contents;
         let main = look.alone(&source, how.settings(), how.profile());
@@ -310,33 +332,7 @@ pub(crate) fn program_run(
             }
         }
         let program = contents.program_with(&main, &headers, &linked);
-        let started = Run {
-            name: start.program.clone(),
-            arguments: start.arguments.clone(),
-            environment: start.environment.clone(),
-            device: Some(device(how.profile())),
-        };
-        let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = headers
-            .iter()
-            .chain(&linked)
-            .map(|text| (text, contents.items(text)))
-            .collect();
-        let mut texts: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
-        texts.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
-        // What is typed in a kernel leaves the run as it is.
-        let key = hash(&[&program.launching(), &*start, &how.profile().id]);
-        let kept = contents.runs.get_or(key, || {
-            let found = run(&texts, &program.unit, &started).unwrap_or_default();
-            KeptRun::new(found, &program)
-        });
-        let done = kept.placed(&program);
-        let mut read = BTreeSet::from([of.path(db).clone()]);
-        read.extend(start.file.clone());
         let mut kernels = kernels_of(contents, &program);
-        for text in linked.iter().chain([&main]) {
-            read.insert(text.path.to_path_buf());
-            read.extend(text.versions.iter().map(|(path, _)| path.clone()));
-        }
         for text in &linked {
             for item in contents.items(text).iter() {
                 if let ItemKind::Kernel(name) = &item.kind {
@@ -344,7 +340,96 @@ pub(crate) fn program_run(
                 }
             }
         }
-        Some(Arc::new(ProgramRun {
+        let mut read = BTreeSet::from([of.path(db).clone()]);
+        for text in linked.iter().chain([&main]) {
+            read.insert(text.path.to_path_buf());
+            read.extend(text.versions.iter().map(|(path, _)| path.clone()));
+        }
+        Arc::new(ProgramTexts {
+            program,
+            main,
+            headers,
+            linked,
+            kernels,
+            read,
+        })
+    })
+}
+
+/// Whether a program may launch one of the kernels of that file: it is made of that file, or names one that it does not define
+/// itself, or the file.
+#[salsa::tracked]
+pub(crate) fn may_launch(
+    db: &dyn Db,
+    of: File,
+    how: ReadAs,
+    own: PathBuf,
+    kernels: Arc<[String]>,
+) -> bool {
+    let file_name = own.file_name().and_then(|name| name.to_str());
+    // Two programs are not linked: one may include the other.
+    if *is_program(db, file(db, &own)) {
+        let includes =
+            |source: Arc<SourceFile>| file_name.is_some_and(|name| source.text.contains(name));
+        if !text(db, of).is_some_and(includes) {
+            return false;
+        }
+    }
+    let Some(texts) = program_texts(db, of, how) else {
+        return false;
+    };
+    if texts.read.contains(&own) {
+        return true;
+    }
+    let all = || {
+        let others = texts.headers.iter().chain(&texts.linked);
+        others.chain([&texts.main])
+    };
+    let elsewhere = |name: &String| texts.kernels.iter().any(|(_, known)| known == name);
+    let mut open = kernels.iter().filter(|name| !elsewhere(name));
+    let mut names = |name: &str| all().any(|text| has_word(&text.text, name));
+    // Names that a program puts together are looked up in files that it names.
+    open.clone().next().is_some() && file_name.is_some_and(&mut names)
+        || open.any(|name| names(name))
+}
+
+/// What a program launches; nothing where the file has no `main`.
+#[salsa::tracked(returns(clone), no_eq, lru = 256)]
+pub(crate) fn program_run(
+    db: &dyn Db,
+    of: File,
+    how: ReadAs,
+    start: Arc<Start>,
+) -> Option<Arc<ProgramRun>> {
+    let texts = program_texts(db, of, how.clone())?;
+    unless_it_panics(|| {
+        let look = Look::inside(db);
+        let contents = &look.stores.contents;
+        let program = &texts.program;
+        let started = Run {
+            name: start.program.clone(),
+            arguments: start.arguments.clone(),
+            environment: start.environment.clone(),
+            device: Some(device(how.profile())),
+        };
+        // What is typed in a kernel leaves the run as it is.
+        let key = hash(&[&program.launching(), &*start, &how.profile().id]);
+        let kept = contents.runs.get_or(key, || {
+            let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = texts
+                .headers
+                .iter()
+                .chain(&texts.linked)
+                .map(|text| (text, contents.items(text)))
+                .collect();
+            let mut all: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
+            all.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
+            let found = run(&all, &program.unit, &started).unwrap_or_default();
+            KeptRun::new(found, program)
+        });
+        let done = kept.placed(program);
+        let mut read = texts.read.clone();
+        read.extend(start.file.clone());
+        Arc::new(ProgramRun {
             events: done.events,
             is_cut: done.is_cut,
             sites: done
@@ -355,11 +440,10 @@ pub(crate) fn program_run(
                     ..site.without_classes()
                 })
                 .collect(),
-            kernels,
+            kernels: texts.kernels.clone(),
             read,
-        }))
-    });
-    found.flatten()
+        })
+    })
 }
 
 /// The source files near a program's that define what it calls and does not define.
@@ -371,34 +455,33 @@ fn linked_with(
 ) -> Vec<Arc<Expanded>> {
     let mut linked: Vec<Arc<Expanded>> = Vec::new();
     let mut open = vec![Arc::clone(main)];
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut seen: FxHashSet<String> = FxHashSet::default();
     let included = flatten(&main.includes);
     for _ in 0..MOST_LOOKS {
-        let mut wanted: BTreeSet<String> = BTreeSet::new();
-        for text in &open {
-            let headers = flatten(&text.includes);
-            let mut defined: BTreeSet<String> = BTreeSet::new();
-            for one in headers.iter().chain([text]) {
-                for item in contents.items(one).iter() {
-                    match &item.kind {
-                        ItemKind::Function(name) | ItemKind::Kernel(name) => {
-                            defined.insert(name.clone());
-                        }
-                        ItemKind::Declaration => {}
-                    }
-                }
-            }
-            for one in headers.iter().chain([text]) {
-                let called = called_in(&one.text);
-                wanted.extend(
-                    called
-                        .filter(|name| !defined.contains(*name))
-                        .map(str::to_owned),
-                );
+        let mut wanted: FxHashSet<&str> = FxHashSet::default();
+        let read: Vec<(Vec<Arc<Expanded>>, &Arc<Expanded>)> = open
+            .iter()
+            .map(|text| (flatten(&text.includes), text))
+            .collect();
+        for (headers, text) in &read {
+            let all = || headers.iter().chain([*text]);
+            let items: Vec<Arc<Vec<Item>>> = all().map(|one| contents.items(one)).collect();
+            let defined: FxHashSet<&str> = items
+                .iter()
+                .flat_map(|items| items.iter())
+                .filter_map(|item| match &item.kind {
+                    ItemKind::Function(name) | ItemKind::Kernel(name) => Some(name.as_str()),
+                    ItemKind::Declaration => None,
+                })
+                .collect();
+            for one in all() {
+                wanted.extend(called_in(&one.text).filter(|name| !defined.contains(name)));
             }
         }
-        let names: Vec<String> = wanted.difference(&seen).cloned().collect();
-        seen.extend(wanted);
+        let new = wanted.into_iter().filter(|name| !seen.contains(*name));
+        let mut names: Vec<String> = new.map(str::to_owned).collect();
+        names.sort_unstable();
+        seen.extend(names.iter().cloned());
         let found = look.defining(&main.path, &names);
         open.clear();
         for path in found {

@@ -59,7 +59,7 @@ impl Contents {
             });
             earlier = Some(unit);
         }
-        let items = outline(text);
+        let items = Vec::clone(&self.items(text));
         let spelled = |item: &Item| &text.text[item.range.clone()];
         // Host functions do not matter to a kernel, only their launches do.
         let declares = |item: &Item| match item.kind {
@@ -97,8 +97,8 @@ impl Contents {
         }
     }
 
-    /// The items of a header: the same whatever is before it.
-    pub(crate) fn items(&self, header: &Arc<Expanded>) -> Arc<Vec<Item>> {
-        self.outlines.get_or(header.hash, || outline(header))
+    /// The items of a text: the same whatever is before it.
+    pub(crate) fn items(&self, text: &Arc<Expanded>) -> Arc<Vec<Item>> {
+        self.outlines.get_or(text.hash, || outline(text))
     }
 }

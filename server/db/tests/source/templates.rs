@@ -556,3 +556,27 @@ fn a_type_of_a_namespace_is_an_argument_of_a_function() {
     let bytes: Vec<_> = facts.accesses.iter().map(|a| a.bytes_per_lane).collect();
     assert_eq!(bytes, [4, 4, 4]);
 }
+
+#[test]
+fn a_template_that_is_a_parameter_has_its_default() {
+    let program = |given: &str| {
+        format!(
+            "template <class T> struct Sum {{ static constexpr T zero = T(0); __device__ T operator()(T a, T b) const {{ return a + b; }} }};\n\
+             template <class T, template <class> class Op = Sum>\n\
+             __global__ void k(const T *a, T *o) {{ T v = Op<T>::zero; v = Op<T>()(v, a[threadIdx.x]); o[threadIdx.x] = v; }}\n\
+             void run(float *a) {{ k<{given}><<<1, 32>>>(a, a); }}\n"
+        )
+    };
+    for given in ["float", "float, Sum"] {
+        let file = analyse(&program(given));
+        let kernel = &file.kernels[0].analysis;
+        assert_eq!(kernel.facts.not_understood, [], "{given}");
+        assert!(
+            kernel
+                .template_args
+                .contains(&("Op".to_owned(), "Sum".to_owned())),
+            "{given}: {:?}",
+            kernel.template_args
+        );
+    }
+}

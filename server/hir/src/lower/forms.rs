@@ -55,9 +55,9 @@ pub(super) fn parameters_of<'t>(
                 name: name.trim_start_matches(['.', ' ', '&', '*']).to_owned(),
                 is_type,
                 pack: kind.is_variadic() || name.starts_with("..."),
-                default: param
+                default: named
                     .field(Field::DefaultValue)
-                    .or_else(|| param.field(Field::DefaultType)),
+                    .or_else(|| named.field(Field::DefaultType)),
                 constraint: param.field(Field::Type).filter(|ty| {
                     matches!(
                         ty.kind(),

@@ -17,7 +17,7 @@ use warplens_ir::{Expr, ExprKind, Opaque};
 const MOST_OF_ONE: u32 = 4_000;
 
 /// What a name of host code means where the lowering reads an expression or a type.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum HostName {
     /// A variable: its type, and the integer it holds where that is known.
     Variable(Type, Option<i64>),

@@ -387,7 +387,13 @@ impl Lowering<'_> {
         let default = parameter.default?;
         self.under(before.clone(), this, |lowering| {
             if parameter.is_type {
-                Some(Bound::Type(lowering.base_type(default, source)))
+                // `template <class> class Op = Sum`: a template where no type has that name.
+                Some(match lowering.base_type(default, source) {
+                    unknown @ Type::Unknown(_) => lowering
+                        .named_argument(text_of(default, source), source)
+                        .unwrap_or(Bound::Type(unknown)),
+                    ty => Bound::Type(ty),
+                })
             } else {
                 lowering.constant_node(default, source).map(Bound::Value)
             }

@@ -246,7 +246,7 @@ impl Compiled {
         };
         let large = |memory: &Memory| {
             let data = memory.data.as_ref();
-            data.is_some_and(|data| data.bytes.len() > SMALL)
+            data.is_some_and(|data| data.len() > SMALL)
         };
         if running.bytes_left == 0 && self.code.memories.iter().any(large) {
             return false;
@@ -279,7 +279,7 @@ impl Compiled {
                 host.forget(*slot);
                 continue;
             };
-            let bytes = data.bytes.len() as u64;
+            let bytes = data.len() as u64;
             host.makes(bytes);
             let data = Rc::unwrap_or_clone(data).settled();
             let value = short_list(&data).unwrap_or_else(|| Value::Data(DataRef::new(data)));
@@ -343,8 +343,8 @@ pub(crate) fn value_of(bits: i64, number: Number) -> Value {
 /// Few numbers as a list, as the walk keeps these.
 fn short_list(data: &Data) -> Option<Value> {
     let kind = Number::of(data.element.as_ref()?)?;
-    let count = data.bytes.len() / kind.size();
-    if count > MOST_ELEMENTS || !data.bytes.len().is_multiple_of(kind.size()) {
+    let count = data.len() / kind.size();
+    if count > MOST_ELEMENTS || !data.len().is_multiple_of(kind.size()) {
         return None;
     }
     let values = (0..count).map(|at| match data.load(at * kind.size(), kind) {

@@ -240,7 +240,7 @@ impl State<'_> {
             }
             Step::Length(to, memory, size) => {
                 let cell = match &self.memories[memory as usize].data {
-                    Some(data) => Cell::known(data.bytes.len() as i64 / i64::from(size.max(1))),
+                    Some(data) => Cell::known(data.len() as i64 / i64::from(size.max(1))),
                     None => Cell::UNKNOWN,
                 };
                 self.put(to, cell);
@@ -251,7 +251,7 @@ impl State<'_> {
                 memory.written = true;
                 let data = memory.data.as_mut().ok_or(Ended::Unknown)?;
                 let data = Rc::make_mut(data);
-                let end = data.bytes.len();
+                let end = data.len();
                 if end as u64 >= LARGEST {
                     return Err(Ended::Long);
                 }

@@ -24,7 +24,7 @@ use bound::Compiled;
 use compile::Compiler;
 
 /// Steps of all such loops of a run.
-pub(crate) const MOST_STEPS: u64 = 12_000_000;
+pub(crate) const MOST_STEPS: u64 = 4_000_000;
 
 impl Host<'_> {
     /// Executes a loop on numbers; false where it is left to the walk.

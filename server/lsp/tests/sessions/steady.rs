@@ -28,6 +28,8 @@ async fn hints_of_untouched_kernels_neither_move_nor_blink_while_someone_types()
         let mut client = Client::start(Setup::default()).await;
         let mut text: Vec<String> = session.text.split('\n').map(str::to_owned).collect();
         client.open(session.uri(), "cuda-cpp", &session.text).await;
+        // A first analysis may take longer than a request waits for it.
+        client.published(session.uri(), 1).await;
         let mut before = hints(&mut client, session.uri()).await;
         assert!(before.len() > ENOUGH, "{name}: {before:?}");
         for (_, params) in session.said.iter().filter(|(method, _)| method == CHANGED) {

@@ -56,6 +56,8 @@ pub struct ExecutedAccess {
     pub object: Object,
     /// Which memory.
     pub space: Space,
+    /// Of shared memory: that of another block of the cluster.
+    pub remote: bool,
     /// What it does.
     pub op: Op,
     /// Bytes that each active lane moves.
@@ -149,6 +151,7 @@ impl ExecutedAccess {
             site: access.site,
             object: Object::Array(access.array.as_str().into()),
             space: access.space,
+            remote: access.remote,
             op: access.op,
             bytes_per_lane: access.bytes_per_lane,
             form: access.form,

@@ -238,6 +238,7 @@ impl DynamicCounts<'_> {
             site,
             object: Object::SpilledRegisters,
             space: Space::Local,
+            remote: false,
             op,
             bytes_per_lane: WORD,
             form: Form::Lanes,
@@ -339,7 +340,9 @@ fn kind(access: &ExecutedAccess) -> Option<Kind> {
     let followed = matches!(access.op, Op::Load | Op::Store)
         && access.space != Space::Texture
         && !copied
-        && !bulk;
+        && !bulk
+        // A pointer into another block's memory is loaded from as any pointer is.
+        && !access.remote;
     followed.then_some((access.site.line, access.space, access.op))
 }
 

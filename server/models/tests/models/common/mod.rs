@@ -155,6 +155,7 @@ pub fn access(line: u32) -> ExecutedAccess {
         },
         object: Object::Array(format!("a{line}").into()),
         space: Space::Global,
+        remote: false,
         op: Op::Load,
         bytes_per_lane: 4,
         form: Form::Lanes,
