@@ -118,7 +118,10 @@ impl Host<'_> {
 
     /// `memcpy`, `cudaMemcpy`: from one pointer's memory to another's.
     pub(super) fn copied_bytes(&mut self, to: &Value, from: &Value, bytes: &Value) {
-        let Value::Address(to) = to else { return };
+        let Value::Address(to) = to else {
+            self.written_somewhere();
+            return;
+        };
         let held = self.bytes_behind(&Value::Address(whole(to.slot)));
         let made = self.makes(held.unwrap_or(0));
         let copied = if made {
@@ -171,7 +174,10 @@ impl Host<'_> {
 
     /// `memset` and its like.
     pub(super) fn filled_bytes(&mut self, to: &Value, value: &Value, bytes: &Value) {
-        let Value::Address(to) = to else { return };
+        let Value::Address(to) = to else {
+            self.written_somewhere();
+            return;
+        };
         let held = self.bytes_behind(&Value::Address(whole(to.slot)));
         let made = self.makes(held.unwrap_or(0));
         let filled = (|| {

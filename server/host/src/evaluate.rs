@@ -234,6 +234,7 @@ impl Host<'_> {
                 };
                 let Some(place) = self.place(argument, source) else {
                     self.eval(argument, source);
+                    self.written_somewhere();
                     return Value::Unknown;
                 };
                 let before = self.read(&place);
@@ -284,7 +285,12 @@ impl Host<'_> {
                         {
                             a.rounded_up(*b).map_or(Value::Unknown, Value::Linked)
                         }
-                        _ => first.join(&second),
+                        _ => {
+                            let joined = first.join(&second);
+                            self.loses(&first, &joined);
+                            self.loses(&second, &joined);
+                            joined
+                        }
                     },
                 }
             }
@@ -327,6 +333,7 @@ impl Host<'_> {
                 }
                 if let Some(place) = self.place(node, source) {
                     let value = self.read_number(&place);
+                    self.loses_element(&place);
                     // A field that is an array is a pointer to it.
                     return match value {
                         Value::Array(_) | Value::Data(_) => Value::Address(place),
@@ -642,6 +649,7 @@ impl Host<'_> {
             self.eval(left, source);
             let number = matches!(value, Value::Int(..) | Value::Float(..));
             self.forget_returned(left, number, source);
+            self.written_somewhere();
             return Value::Unknown;
         };
         let before = self.read(&place);

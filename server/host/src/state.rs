@@ -214,6 +214,8 @@ pub(super) struct Host<'p> {
     /// Numbers that are not known, met so far.
     numbers: u32,
     journal: Vec<(usize, Held)>,
+    /// Where pointers may lead that are not known any more.
+    pub(super) pointees: FxHashSet<usize>,
     /// Every variable written, in order, taken back or not.
     touched: Vec<usize>,
     pub(super) frames: Vec<Frame>,
@@ -301,6 +303,7 @@ impl<'p> Host<'p> {
             slots: Vec::new(),
             numbers: 0,
             journal: Vec::new(),
+            pointees: FxHashSet::default(),
             touched: Vec::new(),
             frames: Vec::new(),
             globals: FxHashMap::default(),
@@ -486,9 +489,15 @@ impl<'p> Host<'p> {
     }
 
     pub(super) fn write(&mut self, place: &Place, value: Value) {
-        let Some(slot) = self.slots.get_mut(place.slot) else {
+        let Some(slot) = self.slots.get(place.slot) else {
             return;
         };
+        // What a pointer leads to is kept with it where it is not known which variable that is.
+        let through = matches!(slot.ty, Type::Pointer(..)) && !place.path.is_empty();
+        if through && !matches!(slot.value, Value::Address(_)) {
+            self.written_somewhere();
+        }
+        let slot = &mut self.slots[place.slot];
         let value = match (place.path.as_slice(), &slot.ty) {
             ([], ty) => value.converted(ty),
             ([Step::Index(_)], Type::Array(element, _)) => {
@@ -637,6 +646,8 @@ impl<'p> Host<'p> {
                 slot,
                 path: Vec::new(),
             };
+            let before = self.slots[slot].value.clone();
+            self.loses(&before, &value);
             self.write(&place, value);
         }
     }
@@ -690,13 +701,18 @@ impl<'p> Host<'p> {
                     None => held.clone(),
                 });
             }
-            self.journal.push((slot, now));
-            self.touched.push(slot);
-            let known = &mut self.slots[slot];
-            (known.value, known.bytes) = match joined {
+            let (value, bytes) = match joined {
                 Some(joined) => (joined.value, joined.bytes),
                 None => (Value::Unknown, None),
             };
+            for state in states {
+                let held = state.get(&slot).unwrap_or(&now);
+                self.loses(&held.value, &value);
+            }
+            self.journal.push((slot, now));
+            self.touched.push(slot);
+            let known = &mut self.slots[slot];
+            (known.value, known.bytes) = (value, bytes);
         }
     }
 

@@ -59,6 +59,9 @@ impl Host<'_> {
                 continue;
             }
             self.forget_pointed(&argument.value, 0);
+            if argument.value == Value::Unknown {
+                self.written_somewhere();
+            }
             // `&v` of a container: it may be as long as it wants afterwards; `v.data()` leads to its elements alone.
             if let (Value::Address(place), Some(node)) = (&argument.value, argument.node)
                 && node.kind() == Kind::PointerExpression

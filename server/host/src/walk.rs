@@ -262,12 +262,19 @@ impl Host<'_> {
         }
         let mark = frame.mark;
         let changes = self.changes(mark);
+        let value = value.unwrap_or(Value::Unknown);
+        let before = self.frames.last().and_then(|frame| frame.result.clone());
+        let result = match &before {
+            Some(before) => {
+                let result = before.join(&value);
+                self.loses(before, &result);
+                self.loses(&value, &result);
+                result
+            }
+            None => value,
+        };
         if let Some(frame) = self.frames.last_mut() {
-            let value = value.unwrap_or(Value::Unknown);
-            frame.result = Some(match &frame.result {
-                Some(before) => before.join(&value),
-                None => value,
-            });
+            frame.result = Some(result);
             frame.returns.push(changes);
         }
     }

@@ -289,3 +289,43 @@ fn packs_are_folded() {
     come_to(before, &cases);
     come_to(before, &[(&format!("{READ} n = sum(1, u);"), None)]);
 }
+
+#[test]
+fn what_a_pointer_may_lead_to_is_not_known_after_it_was_written() {
+    let before = "struct Holder { int *at; }; int *either(int *a, int *b, int u) { if (u) return a; return b; }
+        void set(int *to);";
+    let unknown = [
+        "int a = 1, b = 2; int *p = u ? &a : &b; *p = 7; n = b;",
+        "int a = 1, b = 2; int *p; if (u > 3) p = &a; else p = &b; *p = 7; n = a;",
+        "int a = 1, b = 2; int *p = &a; if (u > 3) p = &b; p[0] += 7; n = a;",
+        "int a = 1, b = 2; int *p = u ? &a : &b; p[0] = 7; a = 5; p[0] = 8; n = a;",
+        "int a = 1, b = 2; int *t[2] = {&a, &b}; *t[u & 1] = 7; n = a;",
+        "int a = 1, b = 2; Holder h; h.at = u ? &a : &b; (*h.at)++; n = b;",
+        "int a = 1, b = 2; *either(&a, &b, u) = 7; n = b;",
+        "int v[4] = {1, 2, 3, 4}; int *p = v; while (u-- > 0) *p++ = 9; n = v[2];",
+        "int a = 1, b = 2; int *p = u ? &a : &b; memset(p, 0, 4); n = b;",
+        "int a = 1, b = 2; int *p = u ? &a : &b; set(p); n = a;",
+    ];
+    for body in unknown {
+        come_to(before, &[(&format!("{READ} {body}"), None)]);
+    }
+    // The twins: the pointer is known, or leads elsewhere.
+    let known = [
+        ("int a = 1, b = 2; int *p = u ? &b : &b; *p = 7; n = b;", 7),
+        (
+            "int a = 1, b = 2, c = 3; int *p = u ? &a : &b; *p = 7; n = c;",
+            3,
+        ),
+        (
+            "int a = 1, b = 2; int *p = u ? &a : &b; int s = *p; n = a + b;",
+            3,
+        ),
+        (
+            "int a = 1, b = 2; int *p = &a; if (u > 3) p = &b; p = &a; *p = 5; n = a + b;",
+            7,
+        ),
+    ];
+    for (body, expected) in known {
+        come_to(before, &[(&format!("{READ} {body}"), Some(expected))]);
+    }
+}
