@@ -14,7 +14,8 @@
 //! | [`launches`] | a program | what launches changed; kernels count by their names |
 //! | [`hosts`] `host_program` | a file | it or a file that it reads changed |
 //! | [`launchers`] `near_launches` | a kernel's head, its file's path | a host program near it changed |
-//! | [`runs`] `program_run` | a file with `main`, its arguments | it or a file that it is made of changed |
+//! | [`runs`] `program_texts`, `may_launch` | a file with `main`; and the names of kernels | it or a file that it is made of changed |
+//! | [`runs`] `program_run` | a file with `main`, its arguments | the same; what is typed in a kernel runs nothing |
 //! | [`parts`] | all of these | one of them changed |
 //! | [`variants`] `kernel_results` | a kernel under each launch that is looked at | it is asked |
 //! | [`kernels`] `lowered` | a kernel's text, its unit | either changed |
