@@ -151,6 +151,10 @@ impl Data {
         if end > self.length {
             return false;
         }
+        // Not known it is already.
+        if value.is_none() && self.rest.is_none() && from >= self.bytes.len() {
+            return true;
+        }
         self.reach(end);
         if let Some(value) = value {
             let word = kind.narrowed(value).to_le_bytes();
@@ -222,6 +226,9 @@ impl Data {
         if end == self.length && to <= self.bytes.len() {
             self.resize(to);
             (self.length, self.rest) = (end, value);
+            return true;
+        }
+        if value == self.rest && to >= self.bytes.len() {
             return true;
         }
         self.reach(end);

@@ -4,7 +4,9 @@
 //! `drand48`) and of the C++ standard (`mt19937`, `minstd_rand`); how far a sequence is computed is bounded.
 
 /// Steps that a run computes at most to come to where a sequence is.
-const MOST_STEPS: u64 = 30_000_000;
+const MOST_STEPS: u64 = 4_000_000;
+/// From so many numbers on it is cheaper to compute where `rand` is than to walk there.
+const WORTH_JUMPING: u64 = 50_000;
 
 /// Which sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,8 +168,15 @@ impl Sequence {
 
     /// The same that many numbers on, where that needs no walk through them.
     fn jumped(&self, family: Family, by: u64) -> Option<Sequence> {
-        let Sequence::Linear(state) = self else {
-            return None;
+        let state = match self {
+            Sequence::Linear(state) => state,
+            Sequence::Additive { words, at } if by >= WORTH_JUMPING => {
+                return Some(Sequence::Additive {
+                    words: additive_jumped(words, *at, by),
+                    at: 0,
+                });
+            }
+            _ => return None,
         };
         let (mut multiplier, mut add, modulus) = match family {
             Family::Rand48 => (RAND48, 0xB, 1u64 << 48),
@@ -220,6 +229,51 @@ impl Sequence {
             }
         }
     }
+}
+
+/// The words of `rand` that many numbers on, the oldest first. Each number is r(n) = r(n - 31) + r(n - 3), so that x^31 = x^28 + 1
+/// and the coefficients of x^`by` say which of the 31 words add up to the one that many on.
+fn additive_jumped(words: &[u32; 31], at: usize, by: u64) -> [u32; 31] {
+    let product = |a: &[u32; 31], b: &[u32; 31]| {
+        let mut all = [0u32; 61];
+        for (i, a) in a.iter().enumerate() {
+            for (j, b) in b.iter().enumerate() {
+                all[i + j] = all[i + j].wrapping_add(a.wrapping_mul(*b));
+            }
+        }
+        for power in (31..61).rev() {
+            let term = all[power];
+            all[power - 3] = all[power - 3].wrapping_add(term);
+            all[power - 31] = all[power - 31].wrapping_add(term);
+        }
+        let mut reduced = [0u32; 31];
+        reduced.copy_from_slice(&all[..31]);
+        reduced
+    };
+    let (mut power, mut result) = ([0u32; 31], [0u32; 31]);
+    power[1] = 1;
+    result[0] = 1;
+    let mut left = by;
+    while left > 0 {
+        if left & 1 == 1 {
+            result = product(&result, &power);
+        }
+        power = product(&power, &power);
+        left >>= 1;
+    }
+    let mut ahead = [0u32; 61];
+    for (n, word) in ahead[..31].iter_mut().enumerate() {
+        *word = words[(at + n) % 31];
+    }
+    for n in 31..61 {
+        ahead[n] = ahead[n - 31].wrapping_add(ahead[n - 3]);
+    }
+    std::array::from_fn(|n| {
+        let terms = result.iter().zip(&ahead[n..]);
+        terms.fold(0u32, |sum, (factor, word)| {
+            sum.wrapping_add(factor.wrapping_mul(*word))
+        })
+    })
 }
 
 fn twist(words: &mut [u32; 624]) {
@@ -326,6 +380,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_far_on_are_those_that_a_walk_comes_to() {
+        let mut walked = Sequence::seeded(Family::Rand, 42);
+        for skipped in 0..3u64 {
+            for _ in 0..WORTH_JUMPING + 7 * skipped {
+                walked.step(Family::Rand);
+            }
+        }
+        let by = 3 * WORTH_JUMPING + 21;
+        let mut jumped = Sequence::seeded(Family::Rand, 42)
+            .jumped(Family::Rand, by)
+            .expect("a jump");
+        for _ in 0..100 {
+            assert_eq!(jumped.step(Family::Rand), walked.step(Family::Rand));
+        }
+    }
+
+    #[test]
     fn a_sequence_is_entered_anywhere() {
         for family in [
             Family::Rand,
@@ -351,7 +422,7 @@ mod tests {
         let mut sequences = Sequences::default();
         let mut generator = Generator {
             taken: u64::MAX / 2,
-            ..Generator::new(Family::Rand, 7)
+            ..Generator::new(Family::Mersenne, 7)
         };
         assert_eq!(sequences.next(&mut generator), None);
     }
