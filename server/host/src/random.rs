@@ -5,7 +5,7 @@
 
 /// Steps that a run computes at most to come to where a sequence is.
 const MOST_STEPS: u64 = 4_000_000;
-/// From so many numbers on it is cheaper to compute where `rand` is than to walk there.
+/// At this distance it is cheaper to compute where `rand` is than to walk there.
 const WORTH_JUMPING: u64 = 50_000;
 
 /// Which sequence.
