@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_base::{Bounds, EntryKind};
 use warplens_host::LAUNCH_WORDS;
 use warplens_syntax::Language;
@@ -124,16 +124,24 @@ pub(crate) fn defining(
     names: &[String],
     roots: &[PathBuf],
 ) -> Vec<PathBuf> {
+    let mut known: BTreeMap<&str, Defined> = BTreeMap::new();
+    let mut open: Vec<String> = names.to_vec();
+    for level in levels(db, path, roots) {
+        if open.is_empty() {
+            break;
+        }
+        let found = definitions(db, path.to_owned(), level, open.as_slice().into());
+        open.retain(|name| !found.contains_key(name));
+        known.extend(
+            found
+                .iter()
+                .map(|(name, defined)| (name.as_str(), *defined)),
+        );
+    }
     let mut linked: Vec<PathBuf> = Vec::new();
-    let levels: Vec<Vec<Folder>> = levels(db, path, roots);
-    let levels: Vec<&BTreeMap<String, Defined>> = levels
-        .into_iter()
-        .map(|level| definitions(db, path.to_owned(), level))
-        .collect();
     for name in names {
-        let found = levels.iter().find_map(|level| level.get(name));
-        if let Some(Defined::In(only)) = found
-            && !linked.iter().any(|known| known == only.path(db))
+        if let Some(Defined::In(only)) = known.get(name.as_str())
+            && !linked.contains(only.path(db))
             && linked.len() < MOST_LINKED
         {
             linked.push(only.path(db).clone());
@@ -354,10 +362,23 @@ enum Defined {
     Unclear,
 }
 
-/// Where these folders define names, the file itself apart. One question for all names: a program calls hundreds.
+/// Where these folders define some names, the file itself apart; without those that they do not define. One question for all
+/// names: a program calls hundreds.
 #[salsa::tracked]
-fn definitions(db: &dyn Db, own: PathBuf, folders: Vec<Folder>) -> BTreeMap<String, Defined> {
+fn definitions(
+    db: &dyn Db,
+    own: PathBuf,
+    folders: Vec<Folder>,
+    names: Arc<[String]>,
+) -> BTreeMap<String, Defined> {
+    let wanted: FxHashSet<&String> = names.iter().collect();
     let mut all: BTreeMap<String, Defined> = BTreeMap::new();
+    let mut another = |name: &String, of: File| {
+        let known = all.entry(name.clone());
+        known
+            .and_modify(|known| *known = Defined::Unclear)
+            .or_insert(Defined::In(of));
+    };
     let mut values: FxHashMap<&str, &str> = FxHashMap::default();
     for folder in folders {
         let mut bytes = 0;
@@ -370,25 +391,13 @@ fn definitions(db: &dyn Db, own: PathBuf, folders: Vec<Folder>) -> BTreeMap<Stri
             if bytes > MOST_DEFINING_BYTES {
                 break;
             }
-            for name in defines(db, of) {
-                let defined = all.entry(name.clone());
-                defined
-                    .and_modify(|known| *known = Defined::Unclear)
-                    .or_insert(Defined::In(of));
+            for name in defines(db, of).iter().filter(|name| wanted.contains(name)) {
+                another(name, of);
             }
             for (name, value) in constants(db, of) {
-                match values.insert(name, value) {
-                    // The same everywhere.
-                    Some(other) if other == value => {}
-                    Some(_) => {
-                        all.insert(name.clone(), Defined::Unclear);
-                    }
-                    None => {
-                        let defined = all.entry(name.clone());
-                        defined
-                            .and_modify(|known| *known = Defined::Unclear)
-                            .or_insert(Defined::In(of));
-                    }
+                // A constant may be the same everywhere.
+                if wanted.contains(name) && values.insert(name, value) != Some(value) {
+                    another(name, of);
                 }
             }
         }

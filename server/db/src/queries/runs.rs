@@ -356,8 +356,8 @@ fn program_texts(db: &dyn Db, of: File, how: ReadAs) -> Option<Arc<ProgramTexts>
     })
 }
 
-/// Whether a program may launch one of the kernels of that file: it is made of that file, or names one that it does not define
-/// itself, or the file.
+/// Whether a program may launch one of the kernels of that file: it is made of that file, or names a kernel that it does not define
+/// itself, or a module of the file's name.
 #[salsa::tracked]
 pub(crate) fn may_launch(
     db: &dyn Db,
@@ -388,9 +388,9 @@ pub(crate) fn may_launch(
     let elsewhere = |name: &String| texts.kernels.iter().any(|(_, known)| known == name);
     let mut open = kernels.iter().filter(|name| !elsewhere(name));
     let mut names = |name: &str| all().any(|text| has_word(&text.text, name));
-    // Names that a program puts together are looked up in files that it names.
-    open.clone().next().is_some() && file_name.is_some_and(&mut names)
-        || open.any(|name| names(name))
+    // Names that a program puts together it looks up in a module of the file's name: `add.ptx`, `add.cl`.
+    let module = own.file_stem().and_then(|stem| stem.to_str());
+    open.clone().next().is_some() && module.is_some_and(&mut names) || open.any(|name| names(name))
 }
 
 /// What a program launches; nothing where the file has no `main`.

@@ -66,14 +66,20 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .min_by_key(|site| site.span)
     {
         let gain = in_single(ctx, &counted).unwrap_or_else(|| instead(ctx, &before, &after));
+        let literal = arith::quote(ctx, first);
+        let advice = if literal.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+            format!("write `{literal}f`")
+        } else {
+            // A macro, a constant.
+            format!("give `{literal}` a value of type float")
+        };
         let says = format!(
-            "write `{}f` ({} in double precision per warp)\n\
+            "{advice} ({} in double precision per warp)\n\
              a warp executes {} in double precision and {}: `{}` is a double, and so is what it is combined with",
-            arith::quote(ctx, first),
             wording::counted(doubles, "instruction", "instructions"),
             wording::counted(doubles, "instruction", "instructions"),
             wording::counted(conversions, "conversion", "conversions"),
-            arith::quote(ctx, first),
+            literal,
         );
         found.extend(arith::finding(RULE.id, &executed, &literals, says, gain));
     }
