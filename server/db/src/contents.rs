@@ -3,7 +3,7 @@
 use warplens_codegen::{CompiledKernel, Options};
 use warplens_facts::facts::SourceFacts;
 use warplens_hir::{Item, Unit};
-use warplens_host::{Build, LaunchSite};
+use warplens_host::{Build, HeaderNames, LaunchSite};
 
 use crate::estimates::Estimates;
 use crate::kept_run::KeptRun;
@@ -40,6 +40,8 @@ pub(crate) struct Contents {
     /// `queries::units`
     pub(crate) outlines: Memo<u64, Vec<Item>>,
     pub(crate) units: Memo<u64, Unit>,
+    /// The names of headers that launches depend on: those of one, and of all that a program reads.
+    pub(crate) header_names: Memo<u64, HeaderNames>,
     /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
     pub(crate) sites: Memo<u64, Vec<(usize, LaunchSite)>>,
     /// `queries::runs`: what a run does, with where the items stood.
@@ -74,6 +76,7 @@ impl Default for Contents {
         Contents {
             outlines: Memo::new(2 * units),
             units: Memo::new(units),
+            header_names: Memo::new(2 * units),
             sites: Memo::new(kernels),
             runs: Memo::new(units),
             builds: Memo::new(kernels),
@@ -94,6 +97,7 @@ impl Contents {
     pub(crate) fn set_room(&self, room: Room) {
         self.outlines.set_room(2 * room.units);
         self.units.set_room(room.units);
+        self.header_names.set_room(2 * room.units);
         self.sites.set_room(room.kernels);
         self.runs.set_room(room.units);
         self.builds.set_room(room.kernels);
@@ -122,6 +126,7 @@ impl Contents {
     pub(crate) fn clear(&self) {
         self.outlines.clear();
         self.units.clear();
+        self.header_names.clear();
         self.sites.clear();
         self.runs.clear();
         self.builds.clear();

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::{FxHashMap, FxHasher};
 use warplens_hir::{Item, ItemKind, Unit};
-use warplens_host::{LaunchSite, LaunchWords};
+use warplens_host::{HeaderNames, LaunchSite, LaunchWords};
 use warplens_ir::Assumption;
 use warplens_syntax::{Directive, Expanded};
 
@@ -36,6 +36,8 @@ pub(crate) struct Program {
     /// Where its functions begin, see [`Program::functions`].
     pub(crate) functions: OnceLock<Arc<FxHashMap<u64, u32>>>,
     pub(crate) launch_words: OnceLock<LaunchWords>,
+    /// The kernels of its headers, and the functions there that launch.
+    pub(crate) header_names: Arc<HeaderNames>,
     /// See [`Program::build_key`].
     pub(crate) build_key: OnceLock<u64>,
 }
@@ -83,7 +85,7 @@ impl Program {
     }
 
     pub(crate) fn launch_words(&self) -> &LaunchWords {
-        let words = || LaunchWords::of(&self.text.text);
+        let words = || LaunchWords::of(&self.text.text, &self.header_names);
         self.launch_words.get_or_init(words)
     }
 

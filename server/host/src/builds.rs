@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use warplens_syntax::{Expanded, Node, is_identifier};
 
+use super::HeaderNames;
 use super::arguments::Argument;
 use super::nodes::text;
 use super::state::Host;
@@ -40,7 +41,7 @@ pub fn builds(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<Build>
     if !may_build(&parsed.text) {
         return Vec::new();
     }
-    let mut host = Host::new(parsed, items, unit, WORDS);
+    let mut host = Host::new(parsed, items, unit, WORDS, &HeaderNames::default());
     host.run();
     let live = host.builds.iter().any(|(_, beside)| !beside);
     let mut builds: Vec<Build> = Vec::new();

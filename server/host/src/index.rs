@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 
+use super::HeaderNames;
 use warplens_hir::function_declarator;
 use warplens_hir::{Item, ItemKind};
 
@@ -137,9 +138,17 @@ pub(super) struct Index<'p> {
 }
 
 impl<'p> Index<'p> {
-    /// What texts define, each with its items. `words`: one of them is in every function that is looked for.
-    pub(super) fn new(texts: &[(&'p Arc<Expanded>, &'p [Item])], words: &[&str]) -> Index<'p> {
-        let mut index = Index::default();
+    /// What texts define, each with its items. `words`: one of them is in every function that is looked for, or it names one of the
+    /// launchers of `headers`.
+    pub(super) fn new(
+        texts: &[(&'p Arc<Expanded>, &'p [Item])],
+        words: &[&str],
+        headers: &HeaderNames,
+    ) -> Index<'p> {
+        let mut index = Index {
+            kernels: headers.kernels.iter().cloned().collect(),
+            ..Index::default()
+        };
         for (text, items) in texts {
             let mut ends: FxHashMap<usize, &Item> = FxHashMap::default();
             for item in *items {
@@ -158,7 +167,8 @@ impl<'p> Index<'p> {
         }
         for function in &mut index.functions {
             let text = &function.text.text[function.node.byte_range()];
-            function.launches = words.iter().any(|word| text.contains(word));
+            function.launches =
+                words.iter().any(|word| text.contains(word)) || headers.names_launcher(text);
         }
         for (at, function) in index.functions.iter().enumerate() {
             index

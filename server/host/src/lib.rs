@@ -65,15 +65,14 @@ pub use memory::{HostMemory, HostMemoryKind};
 pub use running::{Run, RunEvents, UNKNOWN_ARGUMENT, run};
 pub use state::Device;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use memchr::memmem::Finder;
-use std::sync::Arc;
+use warplens_syntax::{Expanded, words_in};
 
-use warplens_syntax::Expanded;
-
-use warplens_hir::{Item, Space, Unit, by_name};
+use warplens_hir::{Item, ItemKind, Space, Unit, by_name};
 use warplens_ir::Bound;
 use warplens_ir::Type;
 
@@ -299,6 +298,54 @@ impl LaunchSite {
     }
 }
 
+/// The names that a program's headers define and that its launches depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct HeaderNames {
+    /// Kernels.
+    kernels: BTreeSet<String>,
+    /// Functions of the host that lead to a launch.
+    launchers: BTreeSet<String>,
+}
+
+impl HeaderNames {
+    /// Those of a header: it may use what `earlier` ones define.
+    pub fn of(parsed: &Arc<Expanded>, items: &[Item], earlier: &HeaderNames) -> HeaderNames {
+        let kernels = items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Kernel(name) => Some(name.clone()),
+            _ => None,
+        });
+        let mut found = HeaderNames {
+            kernels: kernels.collect(),
+            launchers: BTreeSet::new(),
+        };
+        let whole = 0..parsed.text.len();
+        if LaunchWords::of(&parsed.text, earlier).within(&whole) {
+            let index = index::Index::new(&[(parsed, items)], index::WORDS, earlier);
+            let leading = index.functions.into_iter();
+            let leading = leading.filter(|function| function.leads_to_launch && !function.kernel);
+            found.launchers = leading.map(|function| function.name).collect();
+        }
+        found
+    }
+
+    /// Takes up those of the next header.
+    pub fn add(&mut self, next: &HeaderNames) {
+        self.kernels.extend(next.kernels.iter().cloned());
+        self.launchers.extend(next.launchers.iter().cloned());
+    }
+
+    /// The names of launchers in a text.
+    fn launchers_in<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let words = (!self.launchers.is_empty()).then(|| words_in(text));
+        let words = words.into_iter().flatten();
+        words.filter(|word| self.launchers.contains(*word))
+    }
+
+    fn names_launcher(&self, text: &str) -> bool {
+        self.launchers_in(text).next().is_some()
+    }
+}
+
 /// The words of a text without which nothing in it launches a kernel or instantiates one.
 #[derive(Debug)]
 pub struct LaunchWords {
@@ -309,8 +356,9 @@ pub struct LaunchWords {
 }
 
 impl LaunchWords {
-    /// Those of a text. It is gone through once, however many pieces of it are asked about.
-    pub fn of(text: &str) -> LaunchWords {
+    /// Those of a text, the names of functions that launch among them. It is gone through once, however many pieces of it are asked
+    /// about.
+    pub fn of(text: &str, headers: &HeaderNames) -> LaunchWords {
         static WORDS: LazyLock<Vec<Finder>> =
             LazyLock::new(|| index::WORDS.iter().map(Finder::new).collect());
         static INSTANTIATES: LazyLock<[Finder; 2]> =
@@ -321,6 +369,10 @@ impl LaunchWords {
             found.map(|at| at..at + length).collect()
         };
         let mut enough: Vec<Range<usize>> = WORDS.iter().flat_map(places).collect();
+        enough.extend(headers.launchers_in(text).map(|word| {
+            let start = word.as_ptr().addr() - text.as_ptr().addr();
+            start..start + word.len()
+        }));
         enough.sort_unstable_by_key(|word| word.start);
         LaunchWords {
             enough,
@@ -339,13 +391,18 @@ impl LaunchWords {
 }
 
 /// Every launch in a file, in the order of the source; different launches by one statement follow each other.
-/// `items` is the outline of `parsed`, `unit` what it and its headers declare.
-pub fn launch_sites(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<LaunchSite> {
+/// `items` is the outline of `parsed`, `unit` what it and its headers declare, `headers` the kernels and launchers of these.
+pub fn launch_sites(
+    parsed: &Arc<Expanded>,
+    items: &[Item],
+    unit: &Unit,
+    headers: &HeaderNames,
+) -> Vec<LaunchSite> {
     let whole = 0..parsed.text.len();
-    if !LaunchWords::of(&parsed.text).within(&whole) {
+    if !LaunchWords::of(&parsed.text, headers).within(&whole) {
         return Vec::new();
     }
-    let mut host = state::Host::new(parsed, items, unit, index::WORDS);
+    let mut host = state::Host::new(parsed, items, unit, index::WORDS, headers);
     host.instantiations();
     host.run();
     finished(host.sites)
@@ -356,9 +413,13 @@ pub fn launch_sites_through(
     parsed: &Arc<Expanded>,
     items: &[Item],
     unit: &Unit,
-    launchers: &[&str],
+    launchers: BTreeSet<String>,
 ) -> Vec<LaunchSite> {
-    let mut host = state::Host::new(parsed, items, unit, launchers);
+    let of = HeaderNames {
+        launchers,
+        ..HeaderNames::default()
+    };
+    let mut host = state::Host::new(parsed, items, unit, &[], &of);
     host.run();
     finished(host.sites)
 }

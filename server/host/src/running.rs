@@ -9,7 +9,6 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
-use super::LaunchSite;
 use super::containers::whole;
 use super::contents;
 use super::events::{self, HostEvent, Side};
@@ -20,6 +19,7 @@ use super::random::{Generator, Sequences};
 use super::state::{Device, Host, Options, Running};
 use super::value::{Meaning, Place, Step, Value};
 use super::walk::Element;
+use super::{HeaderNames, LaunchSite};
 use warplens_hir::{Item, Source, Unit};
 use warplens_ir::Type;
 
@@ -79,7 +79,7 @@ pub struct RunEvents {
 pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Option<RunEvents> {
     let (parsed, _) = texts.first()?;
     let walk = || {
-        let index = Index::new(texts, index::WORDS);
+        let index = Index::new(texts, index::WORDS, &HeaderNames::default());
         let mut host = Host::of_texts(parsed, unit, index);
         let main = host.index.by_name.get("main")?;
         let main = *main.iter().find(|&&at| {

@@ -18,7 +18,7 @@ use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
 use super::value::{Meaning, Place, Scope, Step, Value};
-use super::{Build, Met};
+use super::{Build, HeaderNames, Met};
 use warplens_hir::Constant;
 use warplens_hir::HostName;
 use warplens_hir::Unit;
@@ -277,8 +277,9 @@ impl<'p> Host<'p> {
         items: &'p [warplens_hir::Item],
         unit: &'p Unit,
         words: &[&str],
+        headers: &HeaderNames,
     ) -> Host<'p> {
-        Host::of_texts(parsed, unit, Index::new(&[(parsed, items)], words))
+        Host::of_texts(parsed, unit, Index::new(&[(parsed, items)], words, headers))
     }
 
     /// True where a text sets attributes of functions.

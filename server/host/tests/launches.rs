@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use common::expanded;
 use warplens_hir::{Unit, outline};
-use warplens_host::{LaunchSite, launch_sites};
+use warplens_host::{HeaderNames, LaunchSite, launch_sites};
 use warplens_ir::Type;
 
 fn sites(text: &str) -> Vec<LaunchSite> {
     let parsed = expanded(text);
     let items = outline(&parsed);
     let unit = Unit::new(&parsed, &items, None, false);
-    launch_sites(&parsed, &items, &unit)
+    launch_sites(&parsed, &items, &unit, &HeaderNames::default())
 }
 
 fn spelled(site: &LaunchSite) -> String {
@@ -603,7 +603,7 @@ fn what_a_missing_header_declares_is_not_trusted() {
         let parsed = Arc::new(parsed);
         let items = outline(&parsed);
         let unit = Unit::new(&parsed, &items, None, false);
-        let found: Vec<_> = launch_sites(&parsed, &items, &unit)
+        let found: Vec<_> = launch_sites(&parsed, &items, &unit, &HeaderNames::default())
             .iter()
             .map(|site| site.block)
             .collect();

@@ -309,7 +309,7 @@ impl Engine {
         how: &ReadAs,
     ) -> CallerLaunches {
         let main = &parts.programs[0];
-        let mut launchers: Vec<&str> = Vec::new();
+        let mut launchers: BTreeSet<String> = BTreeSet::new();
         let open = |site: &&LaunchSite| {
             let mut others = parts.sites.iter();
             site.block.is_none()
@@ -320,13 +320,12 @@ impl Engine {
             if !outermost.is_empty()
                 && !outermost.contains("::")
                 && outermost != "main"
-                && !launchers.contains(&outermost.as_str())
                 && main.items.iter().any(|item| {
                     matches!(&item.kind, ItemKind::Function(name) if name == outermost)
                         && may_decide(&main.text.text[item.range.clone()])
                 })
             {
-                launchers.push(outermost);
+                launchers.insert(outermost.clone());
             }
         }
         // Who includes a header launches by it himself.
@@ -334,7 +333,8 @@ impl Engine {
             return CallerLaunches::default();
         }
         let look = self.project().look();
-        let callers = look.hosts_near(path, &launchers, Kinds::Callers);
+        let names: Vec<&str> = launchers.iter().map(String::as_str).collect();
+        let callers = look.hosts_near(path, &names, Kinds::Callers);
         let contents = self.contents();
         let mut found = CallerLaunches::default();
         for caller in callers {
@@ -347,7 +347,7 @@ impl Engine {
                     let program =
                         contents.program_with(&text, &headers, std::slice::from_ref(&main.text));
                     let (text, items) = (&program.text, &program.items);
-                    let sites = launch_sites_through(text, items, &program.unit, &launchers);
+                    let sites = launch_sites_through(text, items, &program.unit, launchers.clone());
                     sites.iter().map(LaunchSite::without_classes).collect()
                 });
                 let versions = text.versions.iter().map(|(path, _)| path.clone());

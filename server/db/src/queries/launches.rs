@@ -17,7 +17,8 @@ impl Contents {
         }
         // Kept relative to the item that holds them, so that they survive edits elsewhere.
         let found = self.sites.get_or(program.launching(), || {
-            program.by_items(launch_sites(&program.text, &program.items, &program.unit))
+            let (text, items, unit) = (&program.text, &program.items, &program.unit);
+            program.by_items(launch_sites(text, items, unit, &program.header_names))
         });
         program.at_items(&found)
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use warplens_base::{Bounds, EntryKind};
+use warplens_base::{Bounds, EntryKind, normalise};
 use warplens_host::LAUNCH_WORDS;
 use warplens_syntax::Language;
 
@@ -266,6 +266,25 @@ fn launches(db: &dyn Db, of: File) -> bool {
     text(db, of).is_some_and(|file| launches(&file.text))
 }
 
+/// Whether a file includes one that launches or builds kernels, by a path from its own folder or from one above it.
+#[salsa::tracked(returns(copy))]
+fn includes_launches(db: &dyn Db, of: File) -> bool {
+    let path: &Path = of.path(db);
+    let roots = world(db).roots(db);
+    let above: Vec<&Path> = (0..=MOST_UP)
+        .map_while(|up| folder_above(path, up, roots))
+        .collect();
+    let Some(highest) = above.last() else {
+        return false;
+    };
+    let named = above.iter().flat_map(|at| {
+        let lines = includes(db, of).iter();
+        lines.flat_map(|line| [at.join(line), at.join("include").join(line)])
+    });
+    let mut named = named.map(|path| normalise(&path));
+    named.any(|path| path.starts_with(highest) && is_source(&path) && launches(db, file(db, &path)))
+}
+
 /// Hashes of a file's words, sorted.
 #[salsa::tracked]
 fn words(db: &dyn Db, of: File) -> Vec<u32> {
@@ -326,7 +345,8 @@ fn hosts_below(
             let words = words(db, of);
             wanted.iter().any(|word| words.binary_search(word).is_ok())
         };
-        if (kinds == Kinds::Callers || launches(db, of)) && has() {
+        let may_launch = || launches(db, of) || includes_launches(db, of);
+        if (kinds == Kinds::Callers || may_launch()) && has() {
             found.push(path.clone());
         }
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHasher;
 use warplens_hir::{Item, ItemKind, Unit, outline};
+use warplens_host::HeaderNames;
 use warplens_syntax::{Expanded, Language};
 
 use crate::contents::Contents;
@@ -93,8 +94,24 @@ impl Contents {
             unassumed: None,
             functions: OnceLock::new(),
             launch_words: OnceLock::new(),
+            header_names: self.header_names(key, headers),
             build_key: OnceLock::new(),
         }
+    }
+
+    /// The kernels of headers, and the functions that launch what they are given.
+    fn header_names(&self, key: u64, headers: &[Arc<Expanded>]) -> Arc<HeaderNames> {
+        self.header_names.get_or(key, || {
+            let mut found = HeaderNames::default();
+            for header in headers {
+                let key = hash(&[&header.hash, &found]);
+                let own = self
+                    .header_names
+                    .get_or(key, || HeaderNames::of(header, &self.items(header), &found));
+                found.add(&own);
+            }
+            found
+        })
     }
 
     /// The items of a text: the same whatever is before it.

@@ -169,3 +169,44 @@ fn constants_of_a_traits_class_that_the_launcher_names_are_read() {
         }
     }
 }
+
+const LAUNCHING_HEADER: &str = "#pragma once\ntemplate <typename T, typename... Args>\n\
+                                void start(T *kernel, int blocks, int threads, Args... args) {\n\
+                                \x20 kernel<<<blocks, threads>>>(args...);\n}\n\
+                                template <typename T, typename... Args>\n\
+                                void start_few(T *kernel, Args... args) { start(kernel, 4, 96, args...); }\n";
+const STARTED: &str =
+    "template <int STEP>\n__global__ void fill(float *a) { a[threadIdx.x * STEP] = 0; }\n";
+
+#[test]
+fn a_function_of_a_header_launches_what_it_is_given() {
+    for (call, expected) in [
+        ("start(kernel, 8, 128, a);", (Some(8), Some(128))),
+        ("start_few(kernel, a);", (Some(4), Some(96))),
+        // A name that only begins like it.
+        ("start_nothing(kernel, 8, 128, a);", (None, None)),
+    ] {
+        let own = format!(
+            "#include \"start.h\"\n{STARTED}void go(float *a) {{ auto kernel = fill<2>; {call} }}\n"
+        );
+        let file = analyse(&[("fill.cu", &own), ("start.h", LAUNCHING_HEADER)]);
+        assert_eq!(launches(&file), [expected], "{call}");
+    }
+}
+
+#[test]
+fn a_program_launches_the_kernels_of_another_file_by_a_header() {
+    let host = "#include \"../common/start.h\"\n#include \"fill.cuh\"\n\
+                void go(float *a) { start(fill<2>, 8, 128, a); }\n";
+    let files = |host| {
+        analyse(&[
+            ("kernels/fill.cuh", STARTED),
+            ("kernels/go.cu", host),
+            ("common/start.h", LAUNCHING_HEADER),
+        ])
+    };
+    assert_eq!(launches(&files(host)), [(Some(8), Some(128))]);
+    // Without the header nothing launches.
+    let alone = &host.replace("#include \"../common/start.h\"", "");
+    assert_eq!(launches(&files(alone)), [(None, None)]);
+}
