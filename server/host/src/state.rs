@@ -369,6 +369,7 @@ impl<'p> Host<'p> {
         self.globals.clear();
         self.changing.clear();
         self.slots.clear();
+        self.pointees.clear();
         self.journal.clear();
         self.touched.clear();
         self.breakables.clear();

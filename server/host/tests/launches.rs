@@ -691,3 +691,11 @@ fn any_text_ends() {
         sites(&whole[end..]);
     }
 }
+
+#[test]
+fn what_a_pointer_of_one_function_may_lead_to_is_nothing_to_the_next() {
+    let text = "void first(int u) { int a = 1, b = 2, c = 3, d = 4; int *p = u ? &c : &d; *p = 5; k<<<a, b>>>(); }
+                void second(int *q, int u) { *q = 7; int a = 64; int *p; *p = 1; k<<<2, a>>>(); }";
+    let found: Vec<String> = sites(text).iter().map(spelled).collect();
+    assert_eq!(found, ["k[1][2]", "k[2][64]"]);
+}

@@ -294,3 +294,35 @@ fn a_pad_that_splits_segments_makes_copies_ask_for_sectors_twice() {
     assert!((1.45..1.55).contains(&ratio), "{ratio}");
     assert!((split.dram / whole.dram - 1.0).abs() < 0.01);
 }
+
+#[test]
+fn a_loop_whose_first_iterations_have_a_loop_of_their_own_moves_what_the_whole_moves() {
+    let kernel = |body: &str| {
+        format!(
+            "__global__ void k(const float4* __restrict__ in, float* out, int n) {{
+                int t = threadIdx.x;
+                const float4* p = in + (size_t)blockIdx.x * n * 128 + t;
+                float acc = 0;
+                {body}
+                out[blockIdx.x * 128 + t] = acc;
+            }}"
+        )
+    };
+    let whole = kernel("for (int k = 0; k < n; k++) acc += p[k * 128].x;");
+    let first = "for (int i = 0; i < 3; i++) acc += p[i * 128].x;";
+    let launch = Launch {
+        grid: [216, 1, 1],
+        block: [128, 1, 1],
+        args: &[("n", 1024)],
+        arrays: &[],
+    };
+    let expected = moved(&whole, &launch);
+    for rest in [
+        "for (int k = 3; k < n; k++) acc += p[k * 128].x;",
+        "for (int k = 0; k < n - 3; k++) acc += p[(k + 3) * 128].x;",
+    ] {
+        for parts in [format!("{first} {rest}"), format!("{rest} {first}")] {
+            same(&moved(&kernel(&parts), &launch), &expected, &parts);
+        }
+    }
+}

@@ -383,11 +383,20 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
             }
             None => f64::from(access.bytes_per_lane),
         };
-        let per_warp = executions[first] / setting.residency.warps().max(1.0);
+        // Counters are told by their depth: a pipeline's first loads are in a short loop, the rest of them in a long one.
+        let most = members.iter().map(|member| executions[*member]);
+        let per_warp = most.fold(1.0, f64::max) / setting.residency.warps().max(1.0);
+        let deepest = members.iter().map(|member| loops[*member].len()).max();
+        let turns: Vec<f64> = (0..deepest.unwrap_or(0))
+            .map(|depth| {
+                let turns = members.iter().filter_map(|member| loops[*member].get(depth));
+                turns.copied().fold(1.0, f64::max)
+            })
+            .collect();
         let extents = Extents::new(
             setting.launch,
             index,
-            &loops[first],
+            &turns,
             &parameters,
             per_warp,
             access.array_bytes,
