@@ -1260,6 +1260,7 @@ impl Executor<'_> {
                 }
                 self.settle();
                 let mut draws = None;
+                let mut given_back = Vec::new();
                 if let Some(pointer) = arguments.first() {
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -1269,7 +1270,11 @@ impl Executor<'_> {
                     if let Place::Memory(array, offset) = self.pointed_at(pointer) {
                         draws = self.threads_that_draw(array, offset);
                         let bytes = whole.ty.size().max(4) as u32;
-                        self.record(array, offset, bytes, bytes, Op::Atomic, &target, &loads);
+                        let draft =
+                            self.record(array, offset, bytes, bytes, Op::Atomic, &target, &loads);
+                        if gives_back {
+                            given_back.push(draft);
+                        }
                         for draft in &mut self.accesses[first..] {
                             draft.combines = combines;
                         }
@@ -1282,10 +1287,14 @@ impl Executor<'_> {
                 {
                     self.tickets.insert(symbol, threads);
                 }
-                return if whole.ty.is_int() {
+                let value = if whole.ty.is_int() {
                     Value::int(id)
                 } else {
                     Value::data(Variation::ANY)
+                };
+                return Value {
+                    loads: given_back,
+                    ..value
                 };
             }
             Function::Tile { store } => {

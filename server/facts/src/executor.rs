@@ -59,6 +59,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) context: usize,
     /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
     pub(crate) dry: u32,
+    /// How many values loops were found to hand on, see `loops`.
+    pub(crate) handed: usize,
     pub(crate) flow: Vec<Draft>,
     pub(crate) dependence: Graph,
     pub(crate) routines: Routines,
@@ -207,6 +209,7 @@ impl<'a> Executor<'a> {
             contexts: vec![top],
             context: 0,
             dry: 0,
+            handed: 0,
             flow: Vec::new(),
             dependence: Graph::new(request.kernel.name_site.line),
             routines: Routines::default(),

@@ -28,6 +28,10 @@ const LONGEST_TABLE: usize = 4096;
 /// Values that a variable goes through again and again, at most: the stages of a pipeline.
 const MOST_STAGES: usize = 64;
 
+/// Numbers from here on are no drafts of loads: each is what a variable waits for at the beginning of an iteration, of which only the
+/// iteration's end tells which loads that are.
+const HANDED: usize = usize::MAX / 2;
+
 /// What is put in place of variables to find them, at most.
 const MOST_SUBSTITUTIONS: u32 = 1024;
 
@@ -160,11 +164,14 @@ impl Executor<'_> {
 
         // One iteration, with everything that moves as a function of the counter.
         self.dependence.enter_loop(statement.site);
+        let copied = self.handed_by_copies(&entry, body);
         for ((id, value), motion) in entry.iter().zip(&motions) {
             let mut now = self.moved(value, motion, counter);
             if !matches!(motion, Motion::Still) {
                 now.origin = self.dependence.entry(*id, value.origin);
             }
+            let handed = copied.iter().filter(|(of, _)| of == id);
+            now.loads.extend(handed.map(|(_, handed)| *handed));
             self.env.set(*id, Some(now));
         }
         let saved = std::mem::take(&mut self.flow);
@@ -231,7 +238,9 @@ impl Executor<'_> {
         if self.dry == 0 {
             self.wait_for_earlier_copies(line);
         }
-        let body_flow = std::mem::replace(&mut self.flow, saved);
+        let mut body_flow = std::mem::replace(&mut self.flow, saved);
+        let handed_on = self.handed_on(&copied);
+        wait_for_handed(&mut body_flow, &handed_on);
         self.context = outer;
         self.parted(statement, branch, (outer, inner, None));
         if let Some(draft) = self.branches.get_mut(branch) {
@@ -281,7 +290,11 @@ impl Executor<'_> {
                 },
             };
             let origin = origins.get(id).copied().unwrap_or(after.origin);
-            self.env.set(*id, Some(Value { origin, ..after }));
+            let mut after = Value { origin, ..after };
+            if let Some((_, handed)) = copied.iter().find(|(of, _)| of == id) {
+                after.loads.extend(&handed_on[handed]);
+            }
+            self.env.set(*id, Some(after));
         }
         if let (Some(condition), Some(_), LoopKind::For, false) =
             (condition, trips_id, *kind, has_break)
@@ -350,6 +363,49 @@ impl Executor<'_> {
         let name = |array: ArrayId| arrays[array.0 as usize].name.clone();
         self.dependence
             .leave_loop(contexts, &values, &mut next, &name)
+    }
+
+    /// The variables that an iteration may leave with a load's value as it is, each with what its value in the next iteration waits
+    /// for until that is known: no draft has this number.
+    fn handed_by_copies(&mut self, entry: &[(VarId, Value)], body: &[Stmt]) -> Vec<(VarId, usize)> {
+        if self.dry > 0 {
+            return Vec::new();
+        }
+        let mut copied = Vec::new();
+        let _ = walk::walk_block(&mut Copied(&mut copied), body);
+        let copied = entry.iter().filter(|(id, _)| copied.contains(id));
+        let numbered = copied.map(|(id, _)| {
+            self.handed += 1;
+            (*id, HANDED + self.handed)
+        });
+        numbered.collect()
+    }
+
+    /// At the end of an iteration: the loads that each of these waits for in the next.
+    fn handed_on(&self, copied: &[(VarId, usize)]) -> FxHashMap<usize, Vec<usize>> {
+        let loads = |id: &VarId| self.env.get(*id).map_or(Vec::new(), |v| v.loads.clone());
+        let mut found: FxHashMap<usize, Vec<usize>> = copied
+            .iter()
+            .map(|(id, handed)| (*handed, loads(id)))
+            .collect();
+        // One variable may be handed the value that another one had.
+        for _ in copied {
+            let known = found.clone();
+            for loads in found.values_mut() {
+                let through = loads.iter().filter_map(|load| known.get(load)).flatten();
+                let through: Vec<usize> = through.copied().collect();
+                loads.extend(through);
+                loads.sort_unstable();
+                loads.dedup();
+            }
+            if found == known {
+                break;
+            }
+        }
+        for loads in found.values_mut() {
+            loads.retain(|load| !copied.iter().any(|(_, handed)| handed == load));
+        }
+        found
     }
 
     /// A condition tested before each iteration. The last test, which fails, is not in the context of the
@@ -1239,6 +1295,62 @@ pub(crate) fn never_ends(condition: Option<&Expr>, body: &[Stmt], moved: &[VarId
     condition.is_none_or(|condition| stays(condition, moved))
         && !any_in_iteration(body, &mut breaks)
         && !any_statement(body, &mut |one| matches!(one.kind, StmtKind::Return(_)))
+}
+
+/// In the flow of a loop's body: what is handed from one iteration to the next is waited for where it is used.
+fn wait_for_handed(flow: &mut [Draft], handed: &FxHashMap<usize, Vec<usize>>) {
+    if handed.is_empty() {
+        return;
+    }
+    for draft in flow {
+        match draft {
+            Draft::Compute { uses, .. } | Draft::Access { uses, .. } | Draft::Call { uses, .. } => {
+                if uses.iter().any(|used| handed.contains_key(used)) {
+                    let loads = uses.iter().filter_map(|used| handed.get(used)).flatten();
+                    let loads: Vec<usize> = loads.copied().collect();
+                    uses.retain(|used| !handed.contains_key(used));
+                    uses.extend(loads);
+                    uses.sort_unstable();
+                    uses.dedup();
+                }
+            }
+            Draft::Barrier { .. } => {}
+            Draft::Loop { body, .. } => wait_for_handed(body, handed),
+            Draft::Branch {
+                then, otherwise, ..
+            } => {
+                wait_for_handed(then, handed);
+                wait_for_handed(otherwise, handed);
+            }
+        }
+    }
+}
+
+/// Variables that are assigned what may be a load's value as it is: an operation on it would have waited.
+struct Copied<'v>(&'v mut Vec<VarId>);
+
+impl Visitor<'_> for Copied<'_> {
+    fn expression(&mut self, expression: &Expr) -> ControlFlow<()> {
+        if let ExprKind::Assign(None, target, value) = &expression.kind {
+            let mut value = &**value;
+            while let ExprKind::Cast(_, inner) = &value.kind {
+                value = inner;
+            }
+            let is_new = matches!(
+                value.kind,
+                ExprKind::Unary(..)
+                    | ExprKind::Binary(..)
+                    | ExprKind::Int(_)
+                    | ExprKind::Float(_)
+                    | ExprKind::Builtin(_)
+                    | ExprKind::Step(..)
+            );
+            if !is_new {
+                written(target, self.0);
+            }
+        }
+        walk::walk_expression(self, expression)
+    }
 }
 
 /// Variables that statements assign.

@@ -326,3 +326,46 @@ fn a_loop_whose_first_iterations_have_a_loop_of_their_own_moves_what_the_whole_m
         }
     }
 }
+
+#[test]
+fn a_load_that_makes_the_next_one_s_address_is_waited_for() {
+    let launch = Launch {
+        grid: [1, 1, 1],
+        block: [1, 1, 1],
+        args: &[("n", 10_000)],
+        arrays: &[],
+    };
+    let per_step = |declared: &str, step: &str| {
+        let text = format!(
+            "__global__ void k(int* __restrict__ next, int* out, int n) {{
+                __shared__ int s[1024];
+                s[threadIdx.x] = next[threadIdx.x];
+                __syncthreads();
+                {declared}
+                for (int i = 0; i < n; i++) {{ {step} }}
+                out[0] = j;
+            }}"
+        );
+        // Cycles at 1410 MHz.
+        moved(&text, &launch).ms * 1.41e6 / 10_000.0
+    };
+    let computed = per_step("int j = 0;", "j = next[j] + 1;");
+    for (declared, step) in [
+        ("int j = 0;", "j = next[j];"),
+        ("int j = 0;", "int k = next[j]; j = k;"),
+        ("int j = 0, k = 0;", "k = j; j = next[k];"),
+        ("int j = 0, sum = 0;", "sum += j; j = next[j];"),
+        ("unsigned j = 0;", "j = next[j * 2];"),
+    ] {
+        let cycles = per_step(declared, step);
+        let ratio = cycles / computed;
+        assert!((0.9..1.2).contains(&ratio), "{step}: {cycles} {computed}");
+    }
+    let shared = per_step("int j = 0;", "j = s[j];");
+    assert!((20.0..60.0).contains(&shared), "{shared}");
+    let atomic = per_step("int j = 0;", "j = atomicAdd(next, j);");
+    assert!((150.0..2000.0).contains(&atomic), "{atomic}");
+    // Loaded one iteration ahead: the other work of an iteration passes meanwhile.
+    let ahead = per_step("int j = 0, x = next[0];", "int y = next[i + 1]; j += x; x = y;");
+    assert!(ahead < 0.9 * computed, "{ahead} {computed}");
+}
