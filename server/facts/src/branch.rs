@@ -120,6 +120,9 @@ impl Measure<'_> {
                     From::Directive => "as the directive says",
                     From::Expectation => "from `__builtin_expect`",
                     From::Chance => "assumed: such numbers are equal by chance",
+                    From::Record => {
+                        "assumed: of n values in any order ln n go beyond all before them"
+                    }
                     From::Ticket => "assumed: one of the threads that count gets this number",
                     From::Default => "assumed",
                 };

@@ -1,6 +1,6 @@
 //! How probable a condition is where data decides it, as far as its text says so.
 
-use warplens_ir::{BinaryOp, Bits, Expr, ExprKind, Function, Type, UnaryOp, VarId};
+use warplens_ir::{BinaryOp, Bits, Expr, ExprKind, Function, Stmt, StmtKind, Type, UnaryOp, VarId};
 
 use crate::draft::From;
 
@@ -25,6 +25,39 @@ pub(crate) fn of(condition: &Expr, argument: &dyn Fn(VarId) -> Option<i64>) -> (
             None => (UNKNOWN, From::Default),
         },
     }
+}
+
+/// The probability that a value goes beyond all of the turns before it, over a loop of that many: of n values in any order the k-th is
+/// the greatest so far with probability 1/k, so that ln n + 0.577 of them are (Knuth, The Art of Computer Programming, 1.2.10).
+pub(crate) fn record(turns: f64) -> f64 {
+    const EULER: f64 = 0.577_215_664_901_532_9;
+    let turns = turns.max(1.0);
+    ((turns.ln() + EULER) / turns).min(1.0)
+}
+
+/// Whether a condition compares a value with the greatest or least so far: where it holds, that becomes the value.
+pub(crate) fn is_record(condition: &Expr, then: &[Stmt]) -> bool {
+    let ExprKind::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b) =
+        &condition.without_casts().kind
+    else {
+        return false;
+    };
+    [(a, b), (b, a)].into_iter().any(|(value, extremum)| {
+        let ExprKind::Var(extremum) = extremum.without_casts().kind else {
+            return false;
+        };
+        then.iter().any(|statement| {
+            let StmtKind::Expr(expression) = &statement.kind else {
+                return false;
+            };
+            matches!(
+                &expression.kind,
+                ExprKind::Assign(None, target, new)
+                    if matches!(target.kind, ExprKind::Var(of) if of == extremum)
+                        && new.without_casts().is_alike(value.without_casts())
+            )
+        })
+    })
 }
 
 /// What `__builtin_expect` says of a condition, where the condition is one.

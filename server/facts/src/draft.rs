@@ -116,6 +116,8 @@ pub(crate) enum From {
     Expectation,
     /// That two numbers with a fraction are equal by chance.
     Chance,
+    /// That a value goes beyond all before it.
+    Record,
     /// That one thread draws a number of a counter that all of them add to.
     Ticket,
     /// No statement of either: the default.

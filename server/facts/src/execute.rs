@@ -3,8 +3,9 @@
 use warplens_ir::{ExprKind, Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement};
 use warplens_symbolic::{BinaryOp, Guard, Id};
 
+use crate::chance;
 use crate::context::Origin as GuardOrigin;
-use crate::draft::{BarrierDraft, BranchDraft};
+use crate::draft::{BarrierDraft, BranchDraft, From};
 use crate::env::Changes;
 use crate::executor::{Executor, Exits};
 use crate::facts::{BranchKind, NotUnderstood, OpClass, Operator};
@@ -238,7 +239,14 @@ impl Executor<'_> {
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
         let outer = self.context;
-        let (probability, probability_from) = self.probability(condition, truth);
+        let mut probability = self.probability(condition, truth);
+        if let (_, From::Default) = probability
+            && let Some(turns) = self.turns.last()
+            && chance::is_record(condition, then)
+        {
+            probability = (chance::record(*turns as f64), From::Record);
+        }
+        let (probability, probability_from) = probability;
         let branch = match of_switch {
             Some((_, branch)) => branch,
             None => self.new_branch(BranchDraft {

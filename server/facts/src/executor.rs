@@ -59,6 +59,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) context: usize,
     /// Greater than 0 while a loop's body is only looked at: nothing is recorded.
     pub(crate) dry: u32,
+    /// The most iterations of each loop around, a guess where they are not known.
+    pub(crate) turns: Vec<i64>,
     /// How many values loops were found to hand on, see `loops`.
     pub(crate) handed: usize,
     pub(crate) flow: Vec<Draft>,
@@ -209,6 +211,7 @@ impl<'a> Executor<'a> {
             contexts: vec![top],
             context: 0,
             dry: 0,
+            turns: Vec::new(),
             handed: 0,
             flow: Vec::new(),
             dependence: Graph::new(request.kernel.name_site.line),

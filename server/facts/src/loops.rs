@@ -213,7 +213,9 @@ impl Executor<'_> {
         {
             self.tested(condition);
         }
+        self.turns.push(extent);
         let exits = self.block_of(body);
+        self.turns.pop();
         if let Some(step) = step {
             self.eval(step);
         }

@@ -346,6 +346,26 @@ impl Expr {
         }
     }
 
+    /// True for the same value computed the same way, wherever the two are written.
+    pub fn is_alike(&self, other: &Expr) -> bool {
+        self.ty == other.ty
+            && match (&self.kind, &other.kind) {
+                (ExprKind::Unary(p, x), ExprKind::Unary(q, y)) => p == q && x.is_alike(y),
+                (ExprKind::Cast(_, x), ExprKind::Cast(_, y))
+                | (ExprKind::Deref(x), ExprKind::Deref(y)) => x.is_alike(y),
+                (ExprKind::Field(x, p), ExprKind::Field(y, q)) => p == q && x.is_alike(y),
+                (ExprKind::Binary(p, x, s), ExprKind::Binary(q, y, t)) => {
+                    p == q && x.is_alike(y) && s.is_alike(t)
+                }
+                (ExprKind::Index(x, s), ExprKind::Index(y, t)) => x.is_alike(y) && s.is_alike(t),
+                (
+                    ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Builtin(_),
+                    _,
+                ) => self.kind == other.kind,
+                _ => false,
+            }
+    }
+
     /// True for an expression that names a place, or a part of what another one gives.
     pub fn is_place(&self) -> bool {
         matches!(

@@ -259,26 +259,6 @@ pub(crate) fn called(expression: &Expr) -> Option<(&str, &[Expr])> {
     Some((plain, arguments))
 }
 
-/// The same value, wherever it is.
-pub(crate) fn alike(a: &Expr, b: &Expr) -> bool {
-    a.ty == b.ty
-        && match (&a.kind, &b.kind) {
-            (ExprKind::Unary(p, x), ExprKind::Unary(q, y)) => p == q && alike(x, y),
-            (ExprKind::Cast(_, x), ExprKind::Cast(_, y))
-            | (ExprKind::Deref(x), ExprKind::Deref(y)) => alike(x, y),
-            (ExprKind::Field(x, p), ExprKind::Field(y, q)) => p == q && alike(x, y),
-            (ExprKind::Binary(p, x, s), ExprKind::Binary(q, y, t)) => {
-                p == q && alike(x, y) && alike(s, t)
-            }
-            (ExprKind::Index(x, s), ExprKind::Index(y, t)) => alike(x, y) && alike(s, t),
-            (
-                ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Builtin(_),
-                _,
-            ) => a.kind == b.kind,
-            _ => false,
-        }
-}
-
 /// Bits of a floating-point number.
 pub(crate) fn bits(ty: &Type) -> Option<u8> {
     match ty {

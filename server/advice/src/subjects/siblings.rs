@@ -27,6 +27,17 @@ pub(crate) fn use_the_rest(ctx: &Context<'_>, index: usize) -> bool {
     cached && room && access.op == Op::Load && covered(ctx, index, span) >= USED * span as f64
 }
 
+/// True where the compiler makes one instruction of this access and others, which moves all bytes between neighbouring lanes:
+/// `p[i].x = a; p[i].y = b; …` stores a vector.
+pub(crate) fn is_joined(ctx: &Context<'_>, index: usize) -> bool {
+    let Some(span) = span(&ctx.facts.accesses[index]) else {
+        return false;
+    };
+    let executed = ctx.input.accesses.get(index);
+    let moved = executed.map(|access| f64::from(access.bytes_per_lane) * access.merged);
+    moved.is_some_and(|moved| moved >= span as f64)
+}
+
 /// True where the access is a piece of a structure or a vector that its statement moves as a whole, and the pieces' sectors are
 /// no more than the whole has.
 pub(crate) fn is_piece(ctx: &Context<'_>, index: usize) -> bool {

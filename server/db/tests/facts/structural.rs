@@ -14,13 +14,19 @@ static ENGINE: LazyLock<Engine> = LazyLock::new(|| Engine::new(Profiles::builtin
 
 const THREADS: i64 = 128;
 
-/// The condition in a loop over i from 0 to `last`, whose values `series` spells.
+/// The condition in a loop over i from 0 to `last`.
 fn condition(text: &str, last: i64) -> Branch {
+    branch(&format!("if ({text}) y[t] += 1;"), last)
+}
+
+/// The first `if` of a loop's body.
+fn branch(body: &str, last: i64) -> Branch {
     let source = format!(
         "__global__ void k(float *y, int last) {{\n\
-         int t = threadIdx.x;\n\
-         for (int i = 0; i <= last; ++i)\n\
-         if ({text}) y[t] += 1;\n}}\n"
+         int t = threadIdx.x; float best = y[t]; int at = 0;\n\
+         for (int i = 0; i <= last; ++i) {{\n\
+         {body} }}\n\
+         y[t] = best + at;\n}}\n"
     );
     let overrides = Overrides {
         argument: LaunchValues {
@@ -140,4 +146,36 @@ fn a_far_end_takes_no_longer() {
     assert!(branch.exact, "{branch:?}");
     let taken = branch.taken_warp_fraction.expect("known");
     assert!(taken < 1.0 && taken > 0.999_999, "{taken}");
+}
+
+#[test]
+fn the_greatest_so_far_changes_as_often_as_records_are_set() {
+    let taken = |body: &str, last: i64| branch(body, last).taken_warp_fraction.expect("known");
+    for last in [15_i64, 1023] {
+        let n = (last + 1) as f64;
+        // Of n values in any order: 1 + 1/2 + ... + 1/n of them.
+        let records: f64 = (1..=last + 1).map(|k| 1.0 / k as f64).sum();
+        let expected = 1.0 - (1.0 - records / n).powi(32);
+        for body in [
+            "float v = y[i * 128 + t]; if (v > best) { best = v; at = i; }",
+            "float v = y[i * 128 + t]; if (best < v) best = v;",
+            "if (y[i * 128 + t] < best) { at = i; best = y[i * 128 + t]; }",
+        ] {
+            let found = taken(body, last);
+            assert!(
+                (found / expected - 1.0).abs() < 0.02,
+                "{body}: {found} {expected}"
+            );
+        }
+        // Another value is kept, or none: nothing is known of it.
+        let half = 1.0 - 0.5_f64.powi(32);
+        for body in [
+            "float v = y[i * 128 + t]; if (v > best) { best = v + 1; }",
+            "float v = y[i * 128 + t]; if (v > best) at = i;",
+            "float v = y[i * 128 + t]; if (v != best) best = v;",
+        ] {
+            let found = taken(body, last);
+            assert!((found - half).abs() < 1e-6, "{body}: {found}");
+        }
+    }
 }

@@ -366,6 +366,9 @@ fn a_load_that_makes_the_next_one_s_address_is_waited_for() {
     let atomic = per_step("int j = 0;", "j = atomicAdd(next, j);");
     assert!((150.0..2000.0).contains(&atomic), "{atomic}");
     // Loaded one iteration ahead: the other work of an iteration passes meanwhile.
-    let ahead = per_step("int j = 0, x = next[0];", "int y = next[i + 1]; j += x; x = y;");
+    let ahead = per_step(
+        "int j = 0, x = next[0];",
+        "int y = next[i + 1]; j += x; x = y;",
+    );
     assert!(ahead < 0.9 * computed, "{ahead} {computed}");
 }

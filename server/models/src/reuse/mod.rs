@@ -389,7 +389,9 @@ fn groups(input: &ModelInput, executions: &[f64], setting: &Setting) -> Vec<Grou
         let deepest = members.iter().map(|member| loops[*member].len()).max();
         let turns: Vec<f64> = (0..deepest.unwrap_or(0))
             .map(|depth| {
-                let turns = members.iter().filter_map(|member| loops[*member].get(depth));
+                let turns = members
+                    .iter()
+                    .filter_map(|member| loops[*member].get(depth));
                 turns.copied().fold(1.0, f64::max)
             })
             .collect();

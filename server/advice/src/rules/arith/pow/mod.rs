@@ -6,7 +6,7 @@ use warplens_codegen::Class;
 use warplens_ir::Expr;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, product};
+use crate::subjects::arith::{self, Executed, Part, bits, constant, product};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -72,7 +72,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 fn same(a: &Expr, b: &Expr) -> bool {
     match (arith::called(a), arith::called(b)) {
         (Some((_, [x, p])), Some((_, [y, q]))) => {
-            alike(x, y) && constant(p) == constant(q) && (constant(p).is_some() || alike(p, q))
+            x.is_alike(y) && constant(p) == constant(q) && (constant(p).is_some() || p.is_alike(q))
         }
         _ => false,
     }

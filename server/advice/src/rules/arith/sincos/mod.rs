@@ -6,7 +6,7 @@ use warplens_facts::facts::Site;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Part as Source, Stmt, StmtKind, Type, VarId, parts};
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::arith::{self, Executed, Part, alike, bits, constant, instead};
+use crate::subjects::arith::{self, Executed, Part, bits, constant, instead};
 use crate::wording::{counted, number};
 use crate::{Context, Finding};
 
@@ -195,7 +195,7 @@ fn straight<'a>(value: &'a Expr, open: &mut Vec<&'a Expr>, found: &mut Vec<Candi
         let Some((of, [same])) = arith::called(other) else {
             return false;
         };
-        of != name && other.ty == value.ty && alike(same, argument)
+        of != name && other.ty == value.ty && same.is_alike(argument)
     });
     match counterpart {
         Some(at) => {

@@ -92,6 +92,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .accesses
         .iter()
         .enumerate()
+        .filter(|(index, _)| !siblings::is_joined(ctx, *index))
         .filter_map(|(index, access)| {
             if column_walk::rows::is_walked(ctx, index, innermost) {
                 return Some(row_by_data(ctx, index, access));
