@@ -24,6 +24,8 @@ pub struct Code {
     pub work: f32,
     /// Loads and stores of the source that they do: a wide load of shared memory does several. 0 for other classes.
     pub accesses: u32,
+    /// Stores of the source that they do, the same for those of neighbours that one instruction does. 0 for other classes.
+    pub stores: u32,
     /// Their part of the longest chain of instructions of their blocks that wait for one another: of arithmetic the
     /// instructions on it, of loads the round trips to memory, where those that wait for none of each other go together.
     pub chain: f32,
@@ -113,6 +115,7 @@ impl Gathered {
                 count: 0,
                 work: 0.0,
                 accesses: 0,
+                stores: 0,
                 chain: 0.0,
                 frequency,
             });
@@ -124,6 +127,9 @@ impl Gathered {
             all => instruction.work * count as f32 / all as f32,
         };
         self.code[at].accesses += accesses;
+        if matches!(class, Class::Stg | Class::Sts | Class::Stl) {
+            self.code[at].stores += count * instruction.stores;
+        }
         self.code[at].chain += chain;
     }
 }

@@ -250,6 +250,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
                 count: spilled.words,
                 work: spilled.words as f32,
                 accesses: spilled.words,
+                stores: 0,
                 chain: spilled.words as f32 / limits.spills_in_flight,
                 frequency,
             });

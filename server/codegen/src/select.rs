@@ -32,6 +32,8 @@ pub(crate) struct Instruction {
     pub uses: SmallVec<[V; 4]>,
     /// Registers that it needs besides.
     pub extra: u32,
+    /// Of a store: how many of the source it does.
+    pub stores: u32,
 }
 
 impl Instruction {
@@ -46,6 +48,7 @@ impl Instruction {
             values: SmallVec::new(),
             uses: SmallVec::new(),
             extra: 0,
+            stores: 1,
         }
     }
 }
@@ -632,6 +635,7 @@ impl Selector<'_> {
                 for &store in others.iter().chain(&[v]) {
                     self.stored_constants(store);
                 }
+                let stores = others.len() as u32 + 1;
                 let mut uses = SmallVec::<[V; 4]>::new();
                 for store in others {
                     self.registers(store, &mut uses);
@@ -639,6 +643,7 @@ impl Selector<'_> {
                 }
                 self.emit(v, class, 1);
                 let last = self.code.last_mut().expect("the store");
+                last.stores = stores;
                 uses.retain(|of| !last.uses.contains(of));
                 last.uses.extend(uses);
             }

@@ -1,5 +1,6 @@
 //! Loads of one thread that share their sectors: what one leaves of a sector the next one takes out of the cache.
 
+use warplens_codegen::Class;
 use warplens_facts::facts::{Access, Op, Space};
 use warplens_machine::GlobalRule;
 
@@ -30,12 +31,41 @@ pub(crate) fn use_the_rest(ctx: &Context<'_>, index: usize) -> bool {
 /// True where the compiler makes one instruction of this access and others, which moves all bytes between neighbouring lanes:
 /// `p[i].x = a; p[i].y = b; …` stores a vector.
 pub(crate) fn is_joined(ctx: &Context<'_>, index: usize) -> bool {
-    let Some(span) = span(&ctx.facts.accesses[index]) else {
+    let access = &ctx.facts.accesses[index];
+    let Some(span) = span(access) else {
         return false;
     };
-    let executed = ctx.input.accesses.get(index);
-    let moved = executed.map(|access| f64::from(access.bytes_per_lane) * access.merged);
-    moved.is_some_and(|moved| moved >= span as f64)
+    // The instruction is at the line of one of them.
+    let beside = |other: &Access| match (&other.linear, &access.linear) {
+        (Some(a), Some(b)) => {
+            (a.thread, a.block) == (b.thread, b.block)
+                && a.loops == b.loops
+                && a.constant.abs_diff(b.constant) < span
+        }
+        _ => other.site == access.site,
+    };
+    let mut all = ctx.facts.accesses.iter().zip(&ctx.input.accesses);
+    all.any(|(other, executed)| {
+        let merged = match other.op {
+            Op::Store => stores_of_one(ctx, other.site.line),
+            _ => executed.merged,
+        };
+        other.op == access.op
+            && other.array == access.array
+            && self::span(other) == Some(span)
+            && f64::from(other.bytes_per_lane) * merged >= span as f64
+            && beside(other)
+    })
+}
+
+/// Stores of the source that one instruction of a line does.
+fn stores_of_one(ctx: &Context<'_>, line: u32) -> f64 {
+    let code = ctx.input.compiled.code.iter();
+    let stores = code.filter(|code| code.class == Class::Stg && code.site.line == line);
+    let (all, instructions) = stores.fold((0, 0), |(all, instructions), code| {
+        (all + code.stores, instructions + code.count)
+    });
+    f64::from(all) / f64::from(instructions.max(1))
 }
 
 /// True where the access is a piece of a structure or a vector that its statement moves as a whole, and the pieces' sectors are
