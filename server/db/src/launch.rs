@@ -13,6 +13,7 @@ use warplens_ir::{Builtin, ExprKind, Kernel, Stmt, StmtKind, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
 
+use crate::fitting::fitting;
 use crate::guard;
 use crate::settings::{KernelSettings, Scalar, Settings};
 use crate::size::Size;
@@ -327,6 +328,7 @@ impl Given {
     ) -> Resolved {
         let (block, block_source) = self.block.unwrap_or_else(|| {
             let block = partly_known(self.block_sides, kernel);
+            let block = block.or_else(|| fitted(kernel));
             (block.unwrap_or_else(|| guessed(kernel)), Source::Assumed)
         });
         let block = block.map(|extent| extent.max(1));
@@ -706,6 +708,16 @@ pub(crate) fn three(list: &[u64]) -> [u64; 3] {
 
 /// Threads of a block that nothing gives.
 const USUAL_THREADS: u64 = 256;
+
+/// The block that a kernel is written for, by its own numbers.
+fn fitted(kernel: &Kernel) -> Option<[u64; 3]> {
+    let fitting = fitting(kernel);
+    let sides = std::array::from_fn(|axis| match kernel.axes[axis] {
+        true => fitting[axis],
+        false => Some(1),
+    });
+    partly_known(sides, kernel)
+}
 
 /// The block of a kernel whose launch is not known: by how it uses its coordinates.
 fn guessed(kernel: &Kernel) -> [u64; 3] {

@@ -58,6 +58,7 @@ mod database;
 pub mod difference;
 mod engine;
 mod estimates;
+mod fitting;
 mod fixes;
 mod flat;
 mod formula;

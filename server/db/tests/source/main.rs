@@ -6,6 +6,7 @@ mod causes;
 mod contents;
 mod control;
 mod executed;
+mod fitting;
 mod idioms;
 mod launch_order;
 mod launchers;
