@@ -44,6 +44,12 @@ pub use mechanism::Mechanism;
 /// for 4 and more for the maximum).
 const SHARPNESS: i32 = 2;
 
+/// The same where the memory system's part is of copies past the registers that run ahead: no warp waits for them in turn.
+///
+/// Of the whole numbers 4 fits best where products of matrices were timed on an H100 (`hgemm_async`, `hgemm_swizzled` and
+/// `hgemm_stages` for 1024 to 4096).
+const SHARPNESS_AHEAD: f64 = 4.0;
+
 /// Warps of a block that a launch with enough warps on each SM has: 256 threads of NVIDIA's.
 const LARGE_BLOCK: f64 = 8.0;
 
@@ -57,6 +63,9 @@ impl Busy {
         for (sum, value) in self.memory.iter_mut().zip(other.memory) {
             *sum += value * times;
         }
+        for (sum, value) in self.ahead.iter_mut().zip(other.ahead) {
+            *sum += value * times;
+        }
     }
 
     fn compute(&self) -> f64 {
@@ -67,9 +76,37 @@ impl Busy {
         largest(&self.memory).1
     }
 
+    /// What the SM does itself.
+    fn of_the_sm(&self) -> f64 {
+        norm(&[self.compute(), self.shared, self.barriers])
+    }
+
+    /// How sharply the memory system's part and the SM's own join.
+    fn sharpness(&self) -> f64 {
+        let (level, all) = largest(&self.memory);
+        let plain = f64::from(SHARPNESS);
+        plain + (SHARPNESS_AHEAD - plain) * ratio(self.ahead[level], all).min(1.0)
+    }
+
     /// The bounds together, as if they overlapped freely.
     fn together(&self) -> f64 {
-        norm(&[self.compute(), self.shared, self.bandwidth(), self.barriers])
+        join(&[self.of_the_sm(), self.bandwidth()], self.sharpness())
+    }
+
+    /// The parts of that: compute, shared memory, bandwidth, barriers.
+    fn parts(&self) -> [f64; 4] {
+        let (own, memory) = (self.of_the_sm(), self.bandwidth());
+        let sharpness = self.sharpness();
+        let together = join(&[own, memory], sharpness);
+        let part = |of: f64, whole: f64, sharpness: f64| ratio(of, whole).powf(sharpness);
+        let inside = part(own, together, sharpness);
+        let each = |of: f64| inside * part(of, own, f64::from(SHARPNESS));
+        [
+            each(self.compute()),
+            each(self.shared),
+            part(memory, together, sharpness),
+            each(self.barriers),
+        ]
     }
 }
 
@@ -199,13 +236,15 @@ impl<'w, 'a> Outcome<'w, 'a> {
         for (index, node) in graph.nodes.iter().enumerate() {
             let mut now = busy[index];
             let memory = std::mem::take(&mut now.memory);
-            now.memory = memory.map(|bytes| {
+            let ahead = std::mem::take(&mut now.ahead);
+            let both_sides = |bytes: f64| {
                 if visits[index] > 0.0 {
                     bytes * split[index] / visits[index]
                 } else {
                     0.0
                 }
-            });
+            };
+            (now.memory, now.ahead) = (memory.map(both_sides), ahead.map(both_sides));
             warp.add(&now, visits[index]);
             stretches[node.stretch].add(&now, visits[index]);
             undivided.add(&busy[index], undivided_visits[index]);
@@ -337,16 +376,16 @@ impl<'w, 'a> Outcome<'w, 'a> {
         let throughput = overlapped + self.serialised;
         let busy = self.cycles - self.vacant - self.overhead;
         let working = part(throughput, busy);
-        let resource = |busy: f64| {
-            ratio(part(busy, together), together) * working * ratio(overlapped, throughput)
-        };
+        let of_all = self.warp.parts();
+        let [compute, shared, bandwidth, barriers] =
+            of_all.map(|part| part * working * ratio(overlapped, throughput));
         Parts {
-            compute: resource(self.warp.compute()),
-            bandwidth: resource(self.warp.bandwidth()),
-            shared: resource(self.warp.shared),
+            compute,
+            bandwidth,
+            shared,
             latency: part(self.waited, busy),
             vacant: self.vacant,
-            barriers: working * ratio(self.serialised, throughput) + resource(self.warp.barriers),
+            barriers: working * ratio(self.serialised, throughput) + barriers,
         }
     }
 
@@ -532,6 +571,11 @@ fn waves(work: &Work, whole: bool) -> (f64, f64) {
 }
 
 fn norm(bounds: &[f64]) -> f64 {
+    join(bounds, f64::from(SHARPNESS))
+}
+
+/// Bounds joined with this sharpness.
+fn join(bounds: &[f64], sharpness: f64) -> f64 {
     let largest = bounds.iter().copied().fold(0.0, f64::max);
     if largest <= 0.0 || !largest.is_finite() {
         return largest;
@@ -539,9 +583,9 @@ fn norm(bounds: &[f64]) -> f64 {
     // Scaled, so that no power overflows.
     let sum: f64 = bounds
         .iter()
-        .map(|bound| (bound / largest).powi(SHARPNESS))
+        .map(|bound| (bound / largest).powf(sharpness))
         .sum();
-    largest * sum.powf(1.0 / f64::from(SHARPNESS))
+    largest * sum.powf(sharpness.recip())
 }
 
 fn largest(values: &[f64]) -> (usize, f64) {
