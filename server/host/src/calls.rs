@@ -14,6 +14,7 @@ use super::library_types::LibraryType;
 use super::nodes::{
     full_name, is_unused, meant, name_of_function, parameter_list, parts, template_of, text,
 };
+use super::standard::is_thread;
 use super::state::{Frame, Host};
 use super::value::{FunctionName, Lambda, Place, Scope, Value, library};
 use warplens_hir::Source;
@@ -441,7 +442,7 @@ impl Host<'_> {
             let value = self.constructed(&class, arguments, false, place.slot, source);
             return Some(value);
         }
-        if named.template_list.is_some()
+        if (named.template_list.is_some() || is_thread(&named.name))
             && let Some(kept) = self.kept_by(function, source)
         {
             return Some(self.standard_object(&kept, arguments, false, source));

@@ -408,17 +408,22 @@ impl Host<'_> {
         };
         let options = &mut running.options;
         options.argument = Value::Int(0, 64, true);
-        // What is no option is passed over, as GNU's does.
-        while options.letter == 0
-            && word(options.next).is_some_and(|word| !word.starts_with('-') || &*word == "-")
-        {
+        // What is no option is passed over, as GNU's does, unless it is told not to.
+        let is_plain = |word: &Rc<str>| !word.starts_with('-') || &**word == "-";
+        while options.letter == 0 && word(options.next).is_some_and(|word| is_plain(&word)) {
+            if letters.starts_with('+') {
+                return Value::int(-1);
+            }
+            options.passed.extend(usize::try_from(options.next));
             options.next += 1;
         }
         let Some(current) = word(options.next) else {
+            self.options_end(arguments, vector);
             return Value::int(-1);
         };
         if &*current == "--" {
             options.next += 1;
+            self.options_end(arguments, vector);
             return Value::int(-1);
         }
         if options.letter == 0
@@ -482,6 +487,36 @@ impl Host<'_> {
             Some(_) => i64::from(letter as u32),
             None => i64::from(b'?'),
         })
+    }
+}
+
+impl Host<'_> {
+    /// Behind the last option: the words that were passed over lie behind it, in their order, and `optind` is the first of them.
+    fn options_end(&mut self, arguments: &[Argument], words: Vec<Value>) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        let options = &mut running.options;
+        let passed = std::mem::take(&mut options.passed);
+        let Ok(end) = usize::try_from(options.next) else {
+            return;
+        };
+        if passed.is_empty() || end > words.len() {
+            return;
+        }
+        options.next -= passed.len() as i64;
+        let (before, rest) = words.split_at(end);
+        let taken = before.iter().enumerate();
+        let taken = taken.filter(|(at, _)| !passed.contains(at));
+        let order: Vec<Value> = taken
+            .map(|(_, word)| word)
+            .chain(passed.iter().filter_map(|at| before.get(*at)))
+            .chain(rest)
+            .cloned()
+            .collect();
+        if let Some(Value::Address(place)) = arguments.get(1).map(|vector| vector.value.clone()) {
+            self.write(&place, Value::list(order));
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) enum LibraryType {
     /// Of keys and values, and whether it is in the order of its keys.
     Map(Box<LibraryType>, Box<LibraryType>, bool),
     Set(Box<LibraryType>, bool),
+    /// A thread of the host, which calls what it is made of.
+    Thread,
     /// Pointers and what else has no value of its own to convert.
     Pointer,
     /// Not known.

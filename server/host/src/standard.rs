@@ -29,6 +29,11 @@ const OPTIONAL: &str = "optional";
 /// The class of `std::nullopt`.
 const NOTHING: &str = "nullopt";
 
+/// Whether a class is one of the threads of the standard library.
+pub(super) fn is_thread(name: &str) -> bool {
+    matches!(name, "thread" | "jthread")
+}
+
 impl LibraryType {
     /// The number that a field holds, where it is one.
     fn number(&self) -> Option<FieldNumber> {
@@ -53,6 +58,9 @@ impl Host<'_> {
         let name = class_name(ty, &source.parsed.text);
         if depth > DEEPEST || self.index.classes.contains_key(&name) {
             return None;
+        }
+        if is_thread(&name) {
+            return Some(LibraryType::Thread);
         }
         let wanted = matches!(
             name.as_str(),
@@ -130,6 +138,10 @@ impl Host<'_> {
     ) -> Value {
         let values: Vec<Value> = given.iter().map(|one| one.value.clone()).collect();
         match (kept, values.as_slice()) {
+            (LibraryType::Thread, _) => {
+                self.started(given, source);
+                Value::Unknown
+            }
             (LibraryType::Tuple(_, parts), []) => {
                 let values = parts.iter().map(|part| self.initial(part, source));
                 let values: Vec<Value> = values.collect();
@@ -168,13 +180,24 @@ impl Host<'_> {
         }
     }
 
+    /// A thread or a task begins: what it calls is taken as if it were called here, which launches as much.
+    pub(super) fn started(&mut self, given: &[Argument], source: Source) {
+        let called = |one: &Argument| matches!(one.value, Value::Lambda(_) | Value::Function(_));
+        let Some(at) = given.iter().position(called) else {
+            return;
+        };
+        if let (value, Some(node)) = (given[at].value.clone(), given[at].node) {
+            self.call_value(&value, node, &given[at + 1..], source);
+        }
+    }
+
     /// What an element is that nothing else is said of.
     fn initial(&mut self, kept: &LibraryType, source: Source) -> Value {
         match kept {
             LibraryType::Number(ty) => Value::int(0).converted(ty),
             LibraryType::Text => Value::Text("".into()),
             LibraryType::Pointer => Value::Int(0, 64, true),
-            LibraryType::Other => Value::Unknown,
+            LibraryType::Thread | LibraryType::Other => Value::Unknown,
             kept => self.standard_object(&kept.clone(), &[], true, source),
         }
     }
@@ -613,6 +636,10 @@ impl Host<'_> {
                     None => Type::Unknown(String::new()),
                 };
                 Some(Value::Address(self.temporary(ty, value)))
+            }
+            ("async", _) => {
+                self.started(arguments, source);
+                Some(Value::Unknown)
             }
             ("make_optional", [one]) => {
                 let fields = vec![

@@ -114,6 +114,8 @@ pub(super) struct Options {
     pub(super) next: i64,
     /// Within a group of letters: `-abc`.
     pub(super) letter: usize,
+    /// Places of the words before the next that are no options.
+    pub(super) passed: Vec<usize>,
 }
 
 impl Default for Options {
@@ -122,6 +124,7 @@ impl Default for Options {
             argument: Value::Unknown,
             next: 1,
             letter: 0,
+            passed: Vec::new(),
         }
     }
 }

@@ -97,6 +97,49 @@ fn options_are_read_as_programs_read_them() {
 }
 
 #[test]
+fn words_that_are_no_options_are_behind_them() {
+    let starts = "int main(int argc, char **argv) {\n  int n = 1, block = 32, c;\n\
+        \x20 while ((c = getopt(argc, argv, \"n:v\")) != -1) if (c == 'n') n = atoi(optarg);\n";
+    let ends = "\n  float *d; scale<<<n / block, block>>>(d, n);\n}\n";
+    let positional = "if (optind < argc) block = atoi(argv[optind]);";
+    let looped = "for (int i = optind; i < argc; ++i) block = atoi(argv[i]);";
+    for (reads, arguments, block) in [
+        (positional, "-n 4096 64", 64),
+        (positional, "64 -n 4096", 64),
+        (positional, "-v 64 128 -n 4096", 64),
+        (positional, "-n 4096 -- 64", 64),
+        (positional, "-n 4096", 32),
+        (looped, "64 -n 4096 -v 128", 128),
+    ] {
+        let text = program(&format!("{starts}  {reads}{ends}"));
+        let file = analyse(&[("main.cu", &text)], Some(arguments));
+        let expected = [(4096 / block, block, Some(4096), Some(1))];
+        assert_eq!(launches(&file), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn what_threads_and_tasks_launch_is_launched() {
+    for starts in [
+        "std::thread t([&] { go(d, 4096); }); t.join();",
+        "std::thread t(go, d, 4096); t.join();",
+        "std::thread t{go, d, 4096}; t.join();",
+        "std::vector<std::thread> all; all.emplace_back(go, d, 4096); for (auto &t : all) t.join();",
+        "std::vector<std::thread> all; all.push_back(std::thread(go, d, 4096)); for (auto &t : all) t.join();",
+        "std::vector<std::thread> all; all.emplace_back([=] { go(d, 4096); }); all[0].join();",
+        "auto task = std::async(std::launch::async, go, d, 4096); task.get();",
+        "auto task = std::async([&] { go(d, 4096); }); task.wait();",
+    ] {
+        let text = program(&format!(
+            "void go(float *d, int n) {{ scale<<<n / 64, 64>>>(d, n); }}\n\
+             int main() {{ float *d; cudaMalloc(&d, 1 << 20); {starts} }}\n"
+        ));
+        let file = analyse(&[("main.cu", &text)], Some(""));
+        assert_eq!(launches(&file), [(64, 64, Some(4096), Some(1))], "{starts}");
+    }
+}
+
+#[test]
 fn classes_of_headers_and_functions_of_other_files_are_followed() {
     let kernel = "#include \"sizes.h\"\n\
         __global__ void scale(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] *= n; }\n\
