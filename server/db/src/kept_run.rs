@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_host::{Decides, HostEvent, HostPlace, LaunchSite, RunEvents};
+use warplens_host::{Build, Decides, HostEvent, HostPlace, LaunchSite, RunEvents};
 
 use crate::program::Program;
 
@@ -12,6 +12,8 @@ use crate::program::Program;
 pub(crate) struct KeptRun {
     sites: Vec<(usize, LaunchSite)>,
     events: Vec<HostEvent>,
+    /// Builds, each with the item that holds it; ranges count from that item's first byte.
+    builds: Vec<(usize, Build)>,
     is_cut: bool,
     /// First byte and line of each item.
     items: Vec<(usize, u32)>,
@@ -22,6 +24,14 @@ impl KeptRun {
         KeptRun {
             sites: program.by_items(run.sites),
             events: run.events,
+            builds: run
+                .builds
+                .into_iter()
+                .map(|build| {
+                    let (item, start) = program.holder(build.range.start);
+                    (item, build.moved(start, 0))
+                })
+                .collect(),
             is_cut: run.is_cut,
             items: starts(program),
         }
@@ -43,6 +53,11 @@ impl KeptRun {
             } else {
                 events.map(|event| moved.event(event)).collect()
             },
+            builds: self
+                .builds
+                .iter()
+                .map(|(item, build)| build.moved(0, program.start(*item)))
+                .collect(),
             is_cut: self.is_cut,
         }
     }

@@ -30,6 +30,17 @@ pub struct Build {
     pub range: Range<usize>,
 }
 
+impl Build {
+    /// The same with its place counted from another byte.
+    pub fn moved(&self, from: usize, to: usize) -> Build {
+        let moved = |byte: usize| (byte + to).saturating_sub(from);
+        Build {
+            range: moved(self.range.start)..moved(self.range.end),
+            ..self.clone()
+        }
+    }
+}
+
 /// True where a text may build a program, by its words.
 pub fn may_build(text: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
@@ -43,9 +54,14 @@ pub fn builds(parsed: &Arc<Expanded>, items: &[Item], unit: &Unit) -> Vec<Build>
     }
     let mut host = Host::new(parsed, items, unit, WORDS, &HeaderNames::default());
     host.run();
-    let live = host.builds.iter().any(|(_, beside)| !beside);
+    different(host.builds)
+}
+
+/// Those of some builds that differ, in their order; where the program comes to none, those beside its way.
+pub(super) fn different(met: Vec<(Build, bool)>) -> Vec<Build> {
+    let live = met.iter().any(|(_, beside)| !beside);
     let mut builds: Vec<Build> = Vec::new();
-    for (build, beside) in host.builds {
+    for (build, beside) in met {
         if beside != live && !builds.contains(&build) {
             builds.push(build);
         }

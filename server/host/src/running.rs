@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
+use super::builds::{self, Build};
 use super::containers::whole;
 use super::contents;
 use super::events::{self, HostEvent, Side};
@@ -70,6 +71,8 @@ pub struct RunEvents {
     pub sites: Vec<LaunchSite>,
     /// All that it does, launches among it.
     pub events: Vec<HostEvent>,
+    /// Its builds of OpenCL programs, different ones.
+    pub builds: Vec<Build>,
     /// The walk ended early, or there is more than is kept.
     pub is_cut: bool,
 }
@@ -114,6 +117,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
         Some(RunEvents {
             sites,
             events,
+            builds: builds::different(std::mem::take(&mut host.builds)),
             is_cut: cut || more,
         })
     };

@@ -20,11 +20,13 @@ use warplens_syntax::Language;
 
 use crate::contents::Contents;
 use crate::database::{Db, File, file, text, unless_it_panics};
+use crate::kinds::absolute;
 use crate::look::Look;
 use crate::options::{BuildOptions, kernel_names};
 use crate::program::Program;
 use crate::queries::expansion::flatten;
 use crate::queries::near::Kinds;
+use crate::queries::runs::runs_near;
 use crate::settings::Settings;
 use crate::{Document, Engine};
 
@@ -161,6 +163,21 @@ impl Engine {
         }
         let how = ReadAs::of(settings, profile);
         let look = self.project().look();
+        // What a run of the program says is known where the text of the build leaves it open.
+        let own = absolute(path);
+        let names: Arc<[String]> = kernels.clone().into();
+        let by_run = look.ask(|db| {
+            let runs = runs_near(db, &own, &names, &how, &settings.run);
+            runs.iter().find_map(|(main, run)| {
+                let source = text(db, file(db, main))?;
+                let options =
+                    BuildOptions::of(&run.builds, &kernels, main, &source.text, settings)?;
+                Some((options, host_program(db, file(db, main), how.clone())))
+            })
+        });
+        if by_run.is_some() {
+            return by_run;
+        }
         let hosts = look.hosts_near(path, &words, Kinds::Hosts);
         hosts.into_iter().find_map(|host| {
             let said = look.ask(|db| host_program(db, file(db, &host.path), how.clone()));

@@ -26,9 +26,7 @@ use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
 use crate::queries::near::{self, Kinds};
-use crate::queries::runs::{
-    ProgramRun, may_launch, program_run, programs_near, start_alone, starts_of,
-};
+use crate::queries::runs::{program_run, runs_near, start_alone};
 use crate::settings::Settings;
 use crate::{Cancel, Engine};
 
@@ -232,40 +230,20 @@ impl Engine {
             return launches;
         }
         let own = absolute(path);
-        let runs: Vec<(PathBuf, Arc<ProgramRun>)> = self.project().look().ask(|db| {
-            let programs = match of_program {
-                Some(main) => vec![main.to_owned()],
-                None => programs_near(db, &own),
-            };
-            let only = programs.len() == 1;
-            let names: Arc<[String]> = kernels.iter().map(|kernel| kernel.name.clone()).collect();
-            // A program that is asked for is run; one that is near only where it can come to a launch of these kernels.
-            let can = |main: &PathBuf| {
-                of_program.is_some()
-                    || *main == own
-                    || *may_launch(
-                        db,
-                        file(db, main),
-                        how.clone(),
-                        own.clone(),
-                        Arc::clone(&names),
-                    )
-            };
-            let programs: Vec<PathBuf> = programs.into_iter().filter(can).collect();
-            let runs = programs.into_iter().flat_map(|main| {
-                let starts = match of_program {
-                    Some(_) => start_alone(db, &main, how, &settings.run)
-                        .into_iter()
-                        .collect(),
-                    None => starts_of(db, &main, only, &settings.run),
-                };
-                let of_one = |start| {
-                    let run = program_run(db, file(db, &main), how.clone(), Arc::new(start))?;
-                    Some((main.clone(), run))
-                };
-                starts.into_iter().filter_map(of_one).collect::<Vec<_>>()
-            });
-            runs.collect()
+        let runs = self.project().look().ask(|db| match of_program {
+            // A program that is asked for is run.
+            Some(main) => {
+                let start = start_alone(db, main, how, &settings.run);
+                let run = start.and_then(|start| {
+                    program_run(db, file(db, main), how.clone(), Arc::new(start))
+                });
+                run.map(|run| (main.to_owned(), run)).into_iter().collect()
+            }
+            None => {
+                let names: Arc<[String]> =
+                    kernels.iter().map(|kernel| kernel.name.clone()).collect();
+                runs_near(db, &own, &names, how, &settings.run)
+            }
         });
         let most = match of_program {
             Some(_) => usize::MAX,

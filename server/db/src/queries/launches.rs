@@ -28,25 +28,32 @@ impl Program {
     /// Launches, each with the item that holds it, and where in that.
     pub(crate) fn by_items(&self, sites: Vec<LaunchSite>) -> Vec<(usize, LaunchSite)> {
         let placed = sites.into_iter().map(|site| {
-            let (item, start) = self
-                .items
-                .iter()
-                .enumerate()
-                .map(|(at, item)| (at, item.source.start))
-                .filter(|(_, start)| *start <= site.range.start)
-                .max_by_key(|(_, start)| *start)
-                .unwrap_or((0, 0));
+            let (item, start) = self.holder(site.range.start);
             (item, site.moved(start, 0))
         });
         placed.collect()
     }
 
+    /// The item that holds a byte of the source, and the item's first byte.
+    pub(crate) fn holder(&self, byte: usize) -> (usize, usize) {
+        let items = self.items.iter().enumerate();
+        items
+            .map(|(at, item)| (at, item.source.start))
+            .filter(|(_, start)| *start <= byte)
+            .max_by_key(|(_, start)| *start)
+            .unwrap_or((0, 0))
+    }
+
+    /// Where an item begins now.
+    pub(crate) fn start(&self, item: usize) -> usize {
+        self.items.get(item).map_or(0, |item| item.source.start)
+    }
+
     /// The same launches where the items are now.
     pub(crate) fn at_items(&self, sites: &[(usize, LaunchSite)]) -> Vec<LaunchSite> {
-        let placed = sites.iter().map(|(item, site)| {
-            let start = self.items.get(*item).map_or(0, |item| item.source.start);
-            site.moved(0, start)
-        });
+        let placed = sites
+            .iter()
+            .map(|(item, site)| site.moved(0, self.start(*item)));
         placed.collect()
     }
 }

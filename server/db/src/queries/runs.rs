@@ -18,7 +18,7 @@ use warplens_base::{
     in_script, split_command,
 };
 use warplens_hir::{Item, ItemKind};
-use warplens_host::{Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, run};
+use warplens_host::{Build, Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, run};
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, has_word};
 
@@ -293,6 +293,8 @@ pub(crate) struct ProgramRun {
     pub(crate) sites: Vec<LaunchSite>,
     /// All that it does with the GPU, in order; launches by their number among `sites`.
     pub(crate) events: Vec<HostEvent>,
+    /// Its builds of OpenCL programs.
+    pub(crate) builds: Vec<Build>,
     /// It does more than was followed.
     pub(crate) is_cut: bool,
     /// The kernels that the program defines, and where.
@@ -431,6 +433,7 @@ pub(crate) fn program_run(
         read.extend(start.file.clone());
         Arc::new(ProgramRun {
             events: done.events,
+            builds: done.builds,
             is_cut: done.is_cut,
             sites: done
                 .sites
@@ -444,6 +447,37 @@ pub(crate) fn program_run(
             read,
         })
     })
+}
+
+/// How the programs near a file run that may launch one of these kernels of it, each with its file.
+pub(crate) fn runs_near(
+    db: &dyn Db,
+    own: &Path,
+    names: &Arc<[String]>,
+    how: &ReadAs,
+    settings: &[RunSettings],
+) -> Vec<(PathBuf, Arc<ProgramRun>)> {
+    let programs = programs_near(db, own);
+    let only = programs.len() == 1;
+    // A program that is near is run only where it can come to a launch of these kernels.
+    let can = |main: &&PathBuf| {
+        **main == *own
+            || *may_launch(
+                db,
+                file(db, main),
+                how.clone(),
+                own.to_owned(),
+                Arc::clone(names),
+            )
+    };
+    let runs = programs.iter().filter(can).flat_map(|main| {
+        let starts = starts_of(db, main, only, settings).into_iter();
+        starts.filter_map(|start| {
+            let run = program_run(db, file(db, main), how.clone(), Arc::new(start))?;
+            Some((main.clone(), run))
+        })
+    });
+    runs.collect()
 }
 
 /// The source files near a program's that define what it calls and does not define.

@@ -135,7 +135,7 @@ fn what_cannot_be_read_stays_an_assumption() {
     for statements in [
         "char options[64]; sprintf(options, \"-D STRIDE=%s\", argv[1]); clBuildProgram(program, 0, 0, options, 0, 0);",
         "char options[64] = \"-D STRIDE=4\"; change(options); clBuildProgram(program, 0, 0, options, 0, 0);",
-        "std::string o = \"-DSTRIDE=1\"; if (argc > 2) o += \"6\"; clBuildProgram(program, 0, 0, o.c_str(), 0, 0);",
+        "std::string o = \"-DSTRIDE=1\"; if (more()) o += \"6\"; clBuildProgram(program, 0, 0, o.c_str(), 0, 0);",
     ] {
         let file = analyse(&[("k.cl", STRIDED), ("main.cpp", &host(statements))]);
         assert_eq!(sectors(&file), [None], "{statements}");
@@ -220,4 +220,55 @@ fn a_makefile_says_what_its_compiler_defines_and_where_headers_are() {
     // Without it the stride is not known.
     let alone = analyse(&files[..2]);
     assert_eq!(sectors(&alone), [None]);
+}
+
+const TILED: &str = "#ifndef TS\n#define TS 8\n#endif\n\
+    __kernel void mm(__global const float *a, __global float *c, int n) {\n\
+    \x20 __local float tile[TS][TS];\n\
+    \x20 tile[get_local_id(1)][get_local_id(0)] = a[get_global_id(1) * n + get_global_id(0)];\n\
+    \x20 barrier(CLK_LOCAL_MEM_FENCE);\n\
+    \x20 c[get_global_id(1) * n + get_global_id(0)] = tile[get_local_id(0)][get_local_id(1)];\n}\n";
+
+#[test]
+fn options_that_a_run_puts_together_define_what_it_says() {
+    for (options, given) in [
+        ("sprintf(options, \"-DTS=%d\", ts); build(program, options);", "-t 32"),
+        ("snprintf(options, sizeof options, \"-DTS=%d -cl-mad-enable\", ts); build(program, options);", "-t 32"),
+        ("strcpy(options, \"-DTS=32\"); build(program, options);", ""),
+        ("build(program, \"-D TS=32\");", ""),
+    ] {
+        let host = format!(
+            "#include <CL/cl.h>\n\
+             void build(cl_program program, const char *options) {{\n\
+             \x20 if (clBuildProgram(program, 0, NULL, options, NULL, NULL) != CL_SUCCESS) exit(1);\n}}\n\
+             int main(int argc, char **argv) {{\n\
+             \x20 int ts = 16; char options[64];\n\
+             \x20 for (int i = 1; i < argc; i++) if (!strcmp(argv[i], \"-t\")) ts = atoi(argv[++i]);\n\
+             \x20 cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, NULL);\n\
+             \x20 {options}\n\
+             \x20 cl_kernel kernel = clCreateKernel(program, \"mm\", NULL);\n\
+             \x20 size_t global[2] = {{1024, 1024}}, local[2] = {{(size_t)ts, (size_t)ts}};\n\
+             \x20 clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, NULL);\n}}\n"
+        );
+        let makefile = format!("run: main\n\t./main {given}\n");
+        let root = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("main.c", &*host), ("mm.cl", TILED), ("Makefile", &makefile)] {
+            std::fs::write(root.path().join(name), text).expect("written");
+        }
+        let files = std::sync::Arc::new(warplens_base::DiskFiles::new());
+        let project = warplens_db::Project::new(files, vec![root.path().to_path_buf()]);
+        let file = Engine::with_project(Profiles::builtin(), project)
+            .analyze(
+                &Document::new(TILED, Language::OpenCl),
+                &root.path().join("mm.cl"),
+                &Settings::default(),
+                &Overrides::default(),
+                &Cancel::default(),
+            )
+            .expect("not cancelled");
+        let facts = &file.kernels[0].analysis.facts;
+        assert_eq!(facts.static_shared_bytes, 32 * 32 * 4, "{options}");
+        let said = facts.assumptions.iter().any(|one| one.symbol.is_named("TS") && one.value == "32");
+        assert!(said, "{options}: {:?}", facts.assumptions);
+    }
 }
