@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use warplens_syntax::nodes::CallExpression;
-use warplens_syntax::{Field, Kind, Node, is_identifier};
+use warplens_syntax::{Field, Kind, Node, is_identifier, words_in};
 
 use super::arguments::{Argument, Named};
 use super::containers::whole;
-use super::index::plain;
+use super::index::{Function, plain};
 use super::library_types::LibraryType;
 use super::nodes::{
     full_name, is_unused, meant, name_of_function, parameter_list, parts, template_of, text,
@@ -518,6 +518,10 @@ impl Host<'_> {
         source: Source,
     ) -> Option<Value> {
         let class = self.frames.last().and_then(|frame| frame.class.clone());
+        let class = match (&class, &named.scope) {
+            (Some(class), None) => self.overriding(class, &named.name).or(Some(class.clone())),
+            _ => class,
+        };
         let bases = class.as_ref().map(|class| self.with_bases(class));
         let bases = bases.unwrap_or_default();
         let own: Vec<usize> = self
@@ -543,7 +547,13 @@ impl Host<'_> {
                     .collect()
             })
             .unwrap_or_default();
-        let own = self.in_namespace(own, node, source);
+        let mut own = self.in_namespace(own, node, source);
+        // A class hides what its bases and the namespaces around it call the same.
+        let class_of = |at: usize| self.index.functions[at].class.as_ref();
+        let has = |class: &&String| own.iter().any(|&at| class_of(at) == Some(*class));
+        if let Some(hiding) = bases.iter().find(has) {
+            own.retain(|&at| class_of(at) == Some(hiding));
+        }
         if !own.is_empty() {
             let candidates: Vec<_> = own
                 .iter()
@@ -688,6 +698,36 @@ impl Host<'_> {
             self.forget_passed(&parameters, arguments, callee);
             Value::Unknown
         })
+    }
+
+    /// In a method of `class`: the class of the object that it is called for, where that overrides this virtual function.
+    fn overriding(&self, class: &str, name: &str) -> Option<String> {
+        let this = self.frames.last()?.this.clone()?;
+        let Value::Record(object) = self.read(&this) else {
+            return None;
+        };
+        if object.class == class {
+            return None;
+        }
+        let all = self.with_bases(&object.class);
+        let above = all.iter().position(|of| of == class)?;
+        let functions = self.index.by_name.get(name)?;
+        let of = |class: &String| -> Vec<&Function> {
+            let functions = functions.iter().map(|&at| &self.index.functions[at]);
+            let own = functions.filter(|function| function.class.as_ref() == Some(class));
+            own.collect()
+        };
+        let is_virtual = |function: &Function| {
+            let body = function.node.field(Field::Body);
+            let end = body.map_or(function.node.end_byte(), |body| body.start_byte());
+            let head = &function.text.text[function.node.start_byte()..end];
+            words_in(head).any(|word| matches!(word, "virtual" | "override" | "final"))
+        };
+        let own = all[..above].iter().find(|class| !of(class).is_empty())?;
+        // A function that has no body in the base is virtual, or the call would not compile.
+        let base = all[above..].iter().flat_map(of).next();
+        let overrides = base.is_none_or(is_virtual) || of(own).into_iter().any(is_virtual);
+        overrides.then(|| own.clone())
     }
 
     /// Those of these functions that the call can mean by its namespaces.

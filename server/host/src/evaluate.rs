@@ -113,9 +113,13 @@ impl Host<'_> {
                 Some(this) => Value::Address(this),
                 None => Value::Unknown,
             },
-            Kind::ParenthesizedExpression
-            | Kind::ParameterPackExpansion
-            | Kind::ConditionClause => {
+            Kind::ConditionClause => {
+                if let Some(initializer) = field(Field::Initializer) {
+                    self.statement(initializer, source);
+                }
+                field(Field::Value).map_or(Value::Unknown, |value| self.eval(value, source))
+            }
+            Kind::ParenthesizedExpression | Kind::ParameterPackExpansion => {
                 let mut value = Value::Unknown;
                 for part in parts(node) {
                     value = self.eval(part, source);
@@ -305,6 +309,19 @@ impl Host<'_> {
                 }
             }
             Kind::InitializerList => self.list(node, source),
+            // `if (int n = count())`.
+            Kind::Declaration => {
+                self.statement(node, source);
+                let Some(name) = field(Field::Declarator).map(super::index::declared_name) else {
+                    return Value::Unknown;
+                };
+                if let (Some(value), Some(place)) = (field(Field::Value), self.place(name, source))
+                {
+                    let value = self.eval(value, source);
+                    self.assign(&place, value);
+                }
+                self.eval(name, source)
+            }
             Kind::CompoundLiteralExpression => {
                 let class = self.instance(field(Field::Type), source);
                 let Some(value) = field(Field::Value) else {

@@ -18,6 +18,9 @@ use warplens_hir::HostName;
 use warplens_hir::Source;
 use warplens_ir::Type;
 
+/// Elements of an array that nothing was put into and that is gone through one by one, at most.
+const MOST_BLANK: usize = 64;
+
 /// Loops that are walked a second time nest this deep at most.
 const MOST_AGAIN: u32 = 2;
 
@@ -328,16 +331,7 @@ impl Host<'_> {
     /// The value of a condition: `(…)`, or `(int n = f(); n > 0)`.
     pub(super) fn condition(&mut self, node: Node, source: Source) -> Option<bool> {
         if node.kind() == Kind::ConditionClause {
-            if let Some(initializer) = node.field(Field::Initializer) {
-                self.statement(initializer, source);
-            }
-            let value = node.field(Field::Value)?;
-            if value.kind() == Kind::Declaration {
-                self.statement(value, source);
-                return None;
-            }
-            let value = self.eval(value, source);
-            return self.truth_of(&value);
+            node.field(Field::Value)?;
         }
         let value = self.eval(node, source);
         self.truth_of(&value)
@@ -604,17 +598,34 @@ impl Host<'_> {
         });
         let over = match range {
             Value::Container(slot) => Some(whole(slot)),
+            // An array by its name, which is the address of its first element.
+            Value::Address(ref place)
+                if place.path == [Step::Index(Some(0))] && self.slots[place.slot].decays =>
+            {
+                Some(whole(place.slot))
+            }
             Value::Address(ref place) => Some(place.clone()),
             _ => None,
         };
         let over = match (over, field(Field::Right)) {
-            (None, Some(right)) if matches!(range, Value::Record(_)) => self.place(right, source),
+            (None, Some(right)) if matches!(range, Value::Record(_) | Value::Unknown) => {
+                self.place(right, source)
+            }
             (over, _) => over,
         };
-        let values = match &over {
+        let mut values = match &over {
             Some(place) => self.read(place),
             None => range,
         };
+        // A short array that nothing was put into has its elements all the same.
+        if let (Value::Unknown, Some(place)) = (&values, &over)
+            && self.running.is_some()
+            && let Some(length) = self.length_of(place).and_then(|length| length.as_int())
+            && let Ok(length @ 1..=MOST_BLANK) = usize::try_from(length)
+        {
+            values = Value::list(vec![Value::Unknown; length]);
+            self.write(place, values.clone());
+        }
         // A map, a set, a text: what their elements are.
         let entries = self.in_order(&values);
         let keys: Option<Vec<String>> = entries
@@ -693,7 +704,7 @@ impl Host<'_> {
             return true;
         };
         let inner = condition.field(Field::Value).unwrap_or(condition);
-        let value = self.eval(inner, source);
+        let value = self.eval(condition, source);
         let variable = match inner.kind() {
             Kind::Identifier => self.place_named(text(inner, source)),
             _ => None,
@@ -1118,14 +1129,15 @@ impl Host<'_> {
             Kind::InitDeclarator => declarator.field(Field::Declarator).unwrap_or(declarator),
             _ => declarator,
         };
-        let plain_pointer = declared.kind() == Kind::PointerDeclarator;
-        let array = {
-            let inner = match declarator.kind() {
-                Kind::InitDeclarator => declarator.field(Field::Declarator),
-                _ => Some(declarator),
-            };
-            inner.is_some_and(|inner| inner.kind() == Kind::ArrayDeclarator)
-        };
+        // `int *all[3]` is an array of pointers.
+        let mut inner = declared;
+        while inner.kind() == Kind::PointerDeclarator
+            && let Some(next) = inner.field(Field::Declarator)
+        {
+            inner = next;
+        }
+        let array = inner.kind() == Kind::ArrayDeclarator;
+        let plain_pointer = !array && declared.kind() == Kind::PointerDeclarator;
         let value_node = declarator
             .field(Field::Value)
             .or_else(|| declarator.field(Field::DefaultValue))
@@ -1164,6 +1176,14 @@ impl Host<'_> {
                 self.slots[slot].decays = false;
                 if value_node.kind() == Kind::InitializerList {
                     let value = self.eval(value_node, source);
+                    // The array within `std::array` may have braces of its own.
+                    let value = match &value {
+                        Value::Array(all) if class == "array" => match &all[..] {
+                            [inner @ Value::Array(_)] => inner.clone(),
+                            _ => value,
+                        },
+                        _ => value,
+                    };
                     let element = ty_node.and_then(arguments_of_type);
                     let element = element.and_then(|list| parts(list).into_iter().next());
                     let class = self.instance(element, source);

@@ -329,3 +329,87 @@ fn what_a_pointer_may_lead_to_is_not_known_after_it_was_written() {
         come_to(before, &[(&format!("{READ} {body}"), Some(expected))]);
     }
 }
+
+#[test]
+fn what_a_method_calls_is_the_object_s_own() {
+    let before = "struct Op { virtual ~Op() = default; virtual int width() const { return 64; } virtual int rows() const = 0;
+            int plain() const { return 1; } int area() const { return width() * rows() + plain(); } };
+        struct Wide : Op { int width() const override { return 100; } int rows() const override { return 3; } int plain() const { return 9; } };
+        struct Tall : Wide { int rows() const override { return 7; } };
+        template <class T> struct Base { int twice() { return 2 * static_cast<T *>(this)->once(); } };
+        struct Own : Base<Own> { int once() { return 21; } };";
+    let cases = [
+        ("Wide w; n = w.area();", Some(301)),
+        ("Tall t; Op *p = &t; n = p->area();", Some(701)),
+        ("Op *p = new Tall; n = p->area() + p->width();", Some(801)),
+        (
+            "std::unique_ptr<Op> p(new Wide); const Op &o = *p; n = o.area();",
+            Some(301),
+        ),
+        ("Own o; n = o.twice();", Some(42)),
+    ];
+    come_to(before, &cases);
+}
+
+#[test]
+fn arrays_take_braces_within_braces() {
+    let before = "struct Config { int threads, tile; };";
+    let cases = [
+        (
+            "std::array<int, 3> a{{8, 16, 32}}; n = a.front() * 1000 + a[1] * 10 + a.size();",
+            Some(8163),
+        ),
+        (
+            "std::array<int, 3> a = {8, 16, 32}; n = a.back();",
+            Some(32),
+        ),
+        (
+            "std::array<Config, 2> all{{{64, 1}, {128, 2}}}; for (auto &c : all) n = n * 1000 + c.threads + c.tile;",
+            Some(65130),
+        ),
+        (
+            "const std::array<Config, 2> all = {{{64, 1}, {128, 2}}}; n = all[1].threads;",
+            Some(128),
+        ),
+        (
+            "Config all[] = {{64, 1}, {128, 2}}; n = all[1].threads + all[0].tile;",
+            Some(129),
+        ),
+    ];
+    come_to(before, &cases);
+}
+
+#[test]
+fn arrays_that_nothing_is_in_are_gone_through_as_well() {
+    let before = "";
+    let cases = [
+        (
+            "int *all[3]; for (auto &one : all) { one = new int(2); n++; }",
+            Some(3),
+        ),
+        (
+            "int all[5]; for (int &one : all) one = 7; for (int one : all) n += one;",
+            Some(35),
+        ),
+    ];
+    come_to(before, &cases);
+}
+
+#[test]
+fn conditions_declare_what_they_ask() {
+    let before = "";
+    let cases = [
+        ("if (int v = 5; v > 3) n = v; else n = 1;", Some(5)),
+        ("if (int v = 5) n = v + 1;", Some(6)),
+        ("if (const char *e = nullptr) n = 2; else n = 3;", Some(3)),
+        (
+            "switch (int z = 4; z) { case 4: n = 8; break; default: n = 9; }",
+            Some(8),
+        ),
+        (
+            "int left = 3; while (int q = left) { n += q; left--; }",
+            Some(6),
+        ),
+    ];
+    come_to(before, &cases);
+}

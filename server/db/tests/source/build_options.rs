@@ -232,8 +232,14 @@ const TILED: &str = "#ifndef TS\n#define TS 8\n#endif\n\
 #[test]
 fn options_that_a_run_puts_together_define_what_it_says() {
     for (options, given) in [
-        ("sprintf(options, \"-DTS=%d\", ts); build(program, options);", "-t 32"),
-        ("snprintf(options, sizeof options, \"-DTS=%d -cl-mad-enable\", ts); build(program, options);", "-t 32"),
+        (
+            "sprintf(options, \"-DTS=%d\", ts); build(program, options);",
+            "-t 32",
+        ),
+        (
+            "snprintf(options, sizeof options, \"-DTS=%d -cl-mad-enable\", ts); build(program, options);",
+            "-t 32",
+        ),
         ("strcpy(options, \"-DTS=32\"); build(program, options);", ""),
         ("build(program, \"-D TS=32\");", ""),
     ] {
@@ -252,7 +258,11 @@ fn options_that_a_run_puts_together_define_what_it_says() {
         );
         let makefile = format!("run: main\n\t./main {given}\n");
         let root = tempfile::tempdir().expect("a folder");
-        for (name, text) in [("main.c", &*host), ("mm.cl", TILED), ("Makefile", &makefile)] {
+        for (name, text) in [
+            ("main.c", &*host),
+            ("mm.cl", TILED),
+            ("Makefile", &makefile),
+        ] {
             std::fs::write(root.path().join(name), text).expect("written");
         }
         let files = std::sync::Arc::new(warplens_base::DiskFiles::new());
@@ -268,7 +278,10 @@ fn options_that_a_run_puts_together_define_what_it_says() {
             .expect("not cancelled");
         let facts = &file.kernels[0].analysis.facts;
         assert_eq!(facts.static_shared_bytes, 32 * 32 * 4, "{options}");
-        let said = facts.assumptions.iter().any(|one| one.symbol.is_named("TS") && one.value == "32");
+        let said = facts
+            .assumptions
+            .iter()
+            .any(|one| one.symbol.is_named("TS") && one.value == "32");
         assert!(said, "{options}: {:?}", facts.assumptions);
     }
 }
