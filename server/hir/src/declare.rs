@@ -192,6 +192,7 @@ impl Unit {
         declare_all(&mut self.types, found.types, space);
         declare_all(&mut self.constants, found.constants, space);
         declare_all(&mut self.globals, found.globals, space);
+        declare_all(&mut self.tables, found.tables, space);
         self.assumed.extend(found.assumed);
     }
 }

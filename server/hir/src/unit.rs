@@ -32,6 +32,8 @@ pub struct Unit {
     pub(crate) types: Table<Type>,
     pub(crate) constants: Table<Constant>,
     pub(crate) globals: Table<(Type, AddressSpace)>,
+    /// The elements of constant arrays.
+    pub(crate) tables: Table<Arc<[Constant]>>,
     pub(crate) functions: FxHashMap<String, Vec<Definition>>,
     pub(crate) templates: FxHashMap<String, Vec<Definition>>,
     pub(crate) variable_templates: FxHashMap<String, Vec<Definition>>,
@@ -51,6 +53,7 @@ impl Unit {
             types: FxHashMap::default(),
             constants: FxHashMap::default(),
             globals: FxHashMap::default(),
+            tables: FxHashMap::default(),
             functions: FxHashMap::default(),
             templates: FxHashMap::default(),
             variable_templates: FxHashMap::default(),
@@ -99,6 +102,12 @@ impl Unit {
     /// A device variable, and the namespaces around it.
     pub(crate) fn global(&self, name: Name) -> Option<&(Space, (Type, AddressSpace))> {
         self.meant(|unit| &unit.globals, name)
+    }
+
+    /// The elements of a constant array.
+    pub(crate) fn table(&self, name: Name) -> Option<&Arc<[Constant]>> {
+        self.meant(|unit| &unit.tables, name)
+            .map(|(_, table)| table)
     }
 
     /// The declaration that a name means, of several in the same namespaces the latest.
@@ -331,6 +340,7 @@ pub(crate) struct Found {
     pub(crate) types: Vec<(String, Type)>,
     pub(crate) constants: Vec<(String, Constant)>,
     pub(crate) globals: Vec<(String, (Type, AddressSpace))>,
+    pub(crate) tables: Vec<(String, Arc<[Constant]>)>,
     /// What was assumed to read it.
     pub(crate) assumed: Vec<Assumption>,
 }

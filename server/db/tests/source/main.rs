@@ -5,6 +5,7 @@ mod build_options;
 mod causes;
 mod contents;
 mod control;
+mod deductions;
 mod executed;
 mod idioms;
 mod launch_order;

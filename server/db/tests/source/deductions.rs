@@ -1,0 +1,57 @@
+//! What a program leaves to the compiler to find out: arguments of class templates, the specialisation that is meant, constants.
+
+use warplens_facts::facts::Certainty;
+
+use crate::modern::{accesses, analyse};
+
+/// The indices of the stores of the first kernel, as the analysis writes them.
+fn indices(text: &str) -> Vec<String> {
+    let file = analyse(text);
+    let accesses = &file.kernels[0].analysis.facts.accesses;
+    accesses.iter().map(|access| access.index.clone()).collect()
+}
+
+#[test]
+fn constants_of_the_block_and_of_arrays_are_numbers() {
+    for (body, index) in [
+        (
+            "enum class Step { two = 2, four = two * 2 }; constexpr int n = static_cast<int>(Step::four);",
+            "threadIdx.x * 4",
+        ),
+        ("enum { six = 6 }; const int n = six;", "threadIdx.x * 6"),
+        ("constexpr int n = flat[2];", "threadIdx.x * 4"),
+        ("const int n = of_device[1];", "threadIdx.x * 5"),
+        ("const int n = rows[1][0];", "threadIdx.x * 7"),
+        (
+            "int own[2][3] = {{1, 2, 3}, {4, 5, 6}}; const int n = own[1][1];",
+            "threadIdx.x * 5",
+        ),
+        ("constexpr int n = square(3);", "threadIdx.x * 9"),
+    ] {
+        let text = format!(
+            "constexpr int flat[4] = {{1, 2, 4, 8}};\n\
+             __device__ constexpr int of_device[3] = {{3, 5}};\n\
+             constexpr int rows[2][2] = {{{{5, 6}}, {{7}}}};\n\
+             consteval int square(int x) {{ return x * x; }}\n\
+             __global__ void k(float *o) {{ {body} o[threadIdx.x * n] = 1; }}\n\
+             void go(float *o) {{ k<<<1, 32>>>(o); }}\n"
+        );
+        let file = analyse(&text);
+        let facts = &file.kernels[0].analysis.facts;
+        let store = facts.accesses.last().expect("a store");
+        assert_eq!(store.index, index, "{body}");
+        assert_eq!(store.certainty, Certainty::Exact, "{body}");
+        assert_eq!(accesses(&file).len(), 1, "{body}");
+    }
+}
+
+#[test]
+fn a_scoped_enumerator_hides_no_variable() {
+    let text = "__global__ void k(float *o) {\n\
+         \x20 int two = 3;\n\
+         \x20 enum class Step { two = 2 };\n\
+         \x20 o[threadIdx.x * two] = 1;\n\
+         }\n\
+         void go(float *o) { k<<<1, 32>>>(o); }\n";
+    assert_eq!(indices(text), ["threadIdx.x * 3"]);
+}
