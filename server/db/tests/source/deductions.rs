@@ -55,3 +55,46 @@ fn a_scoped_enumerator_hides_no_variable() {
          void go(float *o) { k<<<1, 32>>>(o); }\n";
     assert_eq!(indices(text), ["threadIdx.x * 3"]);
 }
+
+#[test]
+fn a_loop_over_a_range_may_declare_something_first() {
+    let file = analyse(
+        "__global__ void k(float *o) {\n\
+         \x20 float a[3] = {1, 2, 3};\n\
+         \x20 for (int i = 0; float x : a) o[threadIdx.x + 32 * i++] = x;\n\
+         }\n\
+         void go(float *o) { k<<<1, 32>>>(o); }\n",
+    );
+    let store = file.kernels[0]
+        .analysis
+        .facts
+        .accesses
+        .last()
+        .expect("a store");
+    assert_eq!(store.requests, Some(3.0));
+    assert_eq!(store.transactions_per_request, Some(4.0));
+}
+
+#[test]
+fn a_case_may_name_a_range() {
+    let text = |n: i32| {
+        format!(
+            "__global__ void k(float *o, int n) {{\n\
+             \x20 switch (n) {{\n\
+             \x20 case 1 ... 9: o[threadIdx.x] = 1; break;\n\
+             \x20 case 'a'...'z': o[threadIdx.x * 2] = 1; break;\n\
+             \x20 default: o[threadIdx.x * 8] = 2;\n\
+             \x20 }}\n\
+             }}\n\
+             void go(float *o) {{ k<<<1, 32>>>(o, {n}); }}\n"
+        )
+    };
+    for (n, taken) in [(1, 0), (9, 0), (98, 1), (0, 2), (10, 2)] {
+        let file = analyse(&text(n));
+        let accesses = &file.kernels[0].analysis.facts.accesses;
+        let requests: Vec<_> = accesses.iter().map(|access| access.requests).collect();
+        let mut expected = [Some(0.0); 3];
+        expected[taken] = Some(1.0);
+        assert_eq!(requests, expected, "{n}");
+    }
+}

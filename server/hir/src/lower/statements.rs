@@ -324,6 +324,15 @@ impl Lowering<'_> {
         });
     }
 
+    /// `int k = n / 2;` of `if (int k = n / 2; k > 3)`.
+    pub(super) fn before_condition(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let before = match node.kind() {
+            Kind::InitStatement => parts(node).into_iter().next().unwrap_or(node),
+            _ => node,
+        };
+        self.statement(before, source, out);
+    }
+
     pub(super) fn condition(
         &mut self,
         node: Option<Node>,
@@ -335,12 +344,7 @@ impl Lowering<'_> {
             return Some(self.expr(node, source));
         }
         if let Some(before) = node.field(Field::Initializer) {
-            let before = if before.kind() == Kind::InitStatement {
-                parts(before).into_iter().next().unwrap_or(before)
-            } else {
-                before
-            };
-            self.statement(before, source, init);
+            self.before_condition(before, source, init);
         }
         let value = node
             .field(Field::Value)
