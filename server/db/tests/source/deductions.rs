@@ -12,6 +12,35 @@ fn indices(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_specialisation_that_asks_for_a_member_is_meant_where_it_is_there() {
+    let text = |of: &str| {
+        format!(
+            "template <class T, class = void> struct Has {{ static constexpr int value = 1; }};\n\
+             template <class T> struct Has<T, std::void_t<typename T::tag>> {{ static constexpr int value = 2; }};\n\
+             template <class T, class = void> struct Wide {{ static constexpr int value = 1; }};\n\
+             template <class T> struct Wide<T, std::enable_if_t<(sizeof(T) > 4)>> {{ static constexpr int value = 3; }};\n\
+             template <class T, class = void> struct Sized {{ static constexpr int value = 1; }};\n\
+             template <class T> struct Sized<T, std::void_t<decltype(std::declval<T>().size())>> {{ static constexpr int value = 4; }};\n\
+             struct Tagged {{ using tag = int; }};\n\
+             struct Plain {{ double v; __device__ int size() {{ return 1; }} }};\n\
+             __global__ void k(float *o) {{ o[threadIdx.x * {of}::value] = 1; }}\n\
+             void go(float *o) {{ k<<<1, 32>>>(o); }}\n"
+        )
+    };
+    for (of, times) in [
+        ("Has<Tagged>", " * 2"),
+        ("Has<Plain>", ""),
+        ("Has<int>", ""),
+        ("Wide<Plain>", " * 3"),
+        ("Wide<int>", ""),
+        ("Sized<Plain>", " * 4"),
+        ("Sized<Tagged>", ""),
+    ] {
+        assert_eq!(indices(&text(of)), [format!("threadIdx.x{times}")], "{of}");
+    }
+}
+
+#[test]
 fn constants_of_the_block_and_of_arrays_are_numbers() {
     for (body, index) in [
         (

@@ -236,6 +236,7 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         "device_ptr" => Type::Pointer(Arc::new(ty(0)?), AddressSpace::Global),
         "conditional_t" => return trait_type("conditional", arguments),
         "enable_if_t" => return trait_type("enable_if", arguments),
+        "void_t" => Type::Void,
         "remove_reference_t" | "remove_cv_t" | "remove_const_t" | "decay_t" | "remove_cvref_t"
         | "type_identity_t" | "add_const_t" => ty(0)?,
         "thread_block_tile" => Type::Library(format!("tile {}", value(0).unwrap_or(32)).into()),
@@ -981,6 +982,13 @@ impl Lowering<'_> {
             "addressof" => {
                 let place = arguments.first()?.clone();
                 return Some(super::split::address_of(place, AddressSpace::Global, site));
+            }
+            // An object in an operand that is not evaluated.
+            "declval" => {
+                let Some(Bound::Type(ty)) = explicit.first() else {
+                    return None;
+                };
+                return Some(list(ty, Vec::new(), site));
             }
             "swap" if arguments.len() == 2 => return Some(self.swapped(arguments, site)),
             "memcpy" | "memmove" if arguments.len() == 3 => {
