@@ -129,6 +129,7 @@ impl Unit {
                     Kind::Declaration => {
                         // A variable template, or a class defined with a declarator: rare; the class counts.
                         let Some(ty) = inner.field(Field::Type) else {
+                            self.declare_guide(node, inner, parsed, header, item);
                             return;
                         };
                         if ty.field(Field::Body).is_none() {
@@ -159,6 +160,28 @@ impl Unit {
             }
             _ => {}
         }
+    }
+
+    /// `template <class T> Box(T) -> Box<T>;`, a declaration without a type.
+    fn declare_guide(
+        &mut self,
+        node: Node,
+        inner: Node,
+        parsed: &Arc<Expanded>,
+        header: bool,
+        item: &Item,
+    ) {
+        let declarator = inner
+            .field(Field::Declarator)
+            .filter(|declarator| declarator.kind() == Kind::FunctionDeclarator);
+        let Some(name) = declarator.and_then(|declarator| declarator.field(Field::Declarator))
+        else {
+            return;
+        };
+        let name = parsed.text[name.byte_range()].to_owned();
+        let within = Within::item(parsed, item);
+        let definition = Definition::new(parsed, node.byte_range(), header, within, &item.space);
+        self.guides.entry(name).or_default().push(definition);
     }
 
     fn declare_variable_template(

@@ -37,6 +37,8 @@ pub struct Unit {
     pub(crate) functions: FxHashMap<String, Vec<Definition>>,
     pub(crate) templates: FxHashMap<String, Vec<Definition>>,
     pub(crate) variable_templates: FxHashMap<String, Vec<Definition>>,
+    /// Deduction guides of class templates.
+    pub(crate) guides: FxHashMap<String, Vec<Definition>>,
     pub(crate) concepts: FxHashMap<String, Vec<Definition>>,
     pub(crate) used: Vec<Used>,
     pub(crate) assumed: Vec<Assumption>,
@@ -57,6 +59,7 @@ impl Unit {
             functions: FxHashMap::default(),
             templates: FxHashMap::default(),
             variable_templates: FxHashMap::default(),
+            guides: FxHashMap::default(),
             concepts: FxHashMap::default(),
             used: Vec::new(),
             assumed: Vec::new(),
@@ -72,6 +75,7 @@ impl Unit {
             && self.functions.is_empty()
             && self.templates.is_empty()
             && self.variable_templates.is_empty()
+            && self.guides.is_empty()
             && self.concepts.is_empty()
             && self.used.is_empty()
     }
@@ -243,6 +247,12 @@ impl Unit {
             }
         }
         self.of_meant(name, found)
+    }
+
+    /// The deduction guides of the class template that a name means.
+    pub(crate) fn guides(&self, name: Name) -> Vec<Definition> {
+        let found = self.layers().filter_map(|unit| unit.guides.get(name.last));
+        self.of_meant(name, found.flatten().cloned().collect())
     }
 
     /// The namespaces around the class template that a name means.

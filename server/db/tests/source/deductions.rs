@@ -12,6 +12,42 @@ fn indices(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_arguments_of_a_class_template_follow_from_what_an_object_is_made_of() {
+    let classes = "template <class T> struct Box { T v; __device__ Box(T x) : v(x) {} };\n\
+         template <class T> struct Pair { T a, b; };\n\
+         template <class T, int N> struct Row { T v[N]; };\n\
+         template <class T, int N> Row(const T (&)[N]) -> Row<T, N>;\n";
+    for made in [
+        "Box b(p[threadIdx.x]); o[threadIdx.x] = b.v;",
+        "Box b{p[threadIdx.x]}; o[threadIdx.x] = b.v;",
+        "Box b = p[threadIdx.x]; o[threadIdx.x] = b.v;",
+        "auto b = Box(p[threadIdx.x]); o[threadIdx.x] = b.v;",
+        "o[threadIdx.x] = Box{p[threadIdx.x]}.v;",
+        "Pair q{p[threadIdx.x], 2.f}; auto [x, y] = q; o[threadIdx.x] = x * y;",
+        "std::pair q{p[threadIdx.x], 2}; o[threadIdx.x] = q.first;",
+    ] {
+        let file = analyse(&format!(
+            "{classes}__global__ void k(const float *p, float *o) {{ {made} }}\n\
+             void go(float *p, float *o) {{ k<<<1, 32>>>(p, o); }}\n"
+        ));
+        let moved: Vec<_> = accesses(&file)
+            .into_iter()
+            .map(|(_, bytes, cost)| (bytes, cost))
+            .collect();
+        assert_eq!(moved, [(4, Some(4.0)), (4, Some(4.0))], "{made}");
+    }
+}
+
+#[test]
+fn a_deduction_guide_says_what_is_deduced() {
+    let text = "template <class T> struct Stride { static constexpr int value = sizeof(T); T v; };\n\
+         template <class T> Stride(T) -> Stride<double>;\n\
+         __global__ void k(float *o) { Stride s{1.f}; o[threadIdx.x * decltype(s)::value] = 1; }\n\
+         void go(float *o) { k<<<1, 32>>>(o); }\n";
+    assert_eq!(indices(text), ["threadIdx.x * 8"]);
+}
+
+#[test]
 fn a_specialisation_that_asks_for_a_member_is_meant_where_it_is_there() {
     let text = |of: &str| {
         format!(

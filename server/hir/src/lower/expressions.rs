@@ -307,6 +307,10 @@ impl Lowering<'_> {
                 let all = field(Field::Value)
                     .map(|value| self.initializers(value, source))
                     .unwrap_or_default();
+                let ty = match field(Field::Type) {
+                    Some(written) => self.type_made(ty, written, &all, source),
+                    None => ty,
+                };
                 self.constructed(&ty, all, site)
             }
             Kind::CallExpression => self.call(node, source, site),

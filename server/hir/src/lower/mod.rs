@@ -22,6 +22,7 @@ mod classes;
 mod concepts;
 mod constants;
 mod construct;
+mod deduced;
 mod enqueued;
 mod expressions;
 mod folds;

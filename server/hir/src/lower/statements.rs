@@ -553,17 +553,21 @@ impl Lowering<'_> {
                     if let Some(list) =
                         prototype.and_then(|prototype| prototype.field(Field::Parameters))
                     {
-                        let nodes: Vec<Node> = parts(list)
-                            .into_iter()
-                            .filter_map(|part| part.field(Field::Type))
-                            .collect();
-                        arguments = Some(
-                            nodes
-                                .into_iter()
-                                .map(|node| self.expr(node, source))
-                                .collect(),
-                        );
+                        let given = parts(list).into_iter();
+                        let given = given.filter_map(|part| self.misread_argument(part, source));
+                        arguments = Some(given.collect());
                     }
+                }
+            }
+            if let Type::Unknown(_) = ty {
+                let given = arguments
+                    .as_deref()
+                    .or_else(|| init.as_ref().map(std::slice::from_ref));
+                let written = text_of(type_node, source);
+                if let Some(given) = given
+                    && let Some(deduced) = self.deduced_class(written, given, source)
+                {
+                    ty = deduced;
                 }
             }
             if let Some(all) = arguments {
