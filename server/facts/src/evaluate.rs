@@ -2004,6 +2004,12 @@ impl Executor<'_> {
     pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
         match place {
             Place::Variable(id) => self.variable(*id),
+            // An array in a structure as a value is its address.
+            Place::Part(id, at) if matches!(expression.ty, Type::Array(..)) => {
+                let array = self.array_of(*id);
+                let offset = self.arena.constant(*at as i64);
+                Value::pointer(array, offset)
+            }
             Place::Part(id, at) => {
                 let whole = self.variable(*id);
                 let variation = self.variation(&whole);
@@ -2036,6 +2042,9 @@ impl Executor<'_> {
                 // An array as a value is its address.
                 if matches!(expression.ty, Type::Array(..)) {
                     return Value::pointer(*array, *offset);
+                }
+                if let Some(member) = self.member_at(*array, *offset, &expression.ty) {
+                    return self.variable(member);
                 }
                 let loads = if self.is_own_scalar(*array, *offset, expression) {
                     Vec::new()
@@ -2113,6 +2122,10 @@ impl Executor<'_> {
                 self.env.set(*id, Some(value));
             }
             Place::Memory(array, offset) => {
+                if let Some(member) = self.member_at(*array, *offset, &target.ty) {
+                    self.env.set(member, Some(value));
+                    return;
+                }
                 self.keep_element(*array, *offset, &target.ty, &value);
                 if self.is_own_scalar(*array, *offset, target) {
                     self.pending.extend(value.loads);

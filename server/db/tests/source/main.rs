@@ -16,6 +16,7 @@ mod namespaces;
 mod opencl_two;
 mod reading;
 mod reads;
+mod rows;
 mod runs;
 mod semantics;
 mod templates;
