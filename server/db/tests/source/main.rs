@@ -10,6 +10,7 @@ mod executed;
 mod idioms;
 mod launch_order;
 mod launchers;
+mod library_objects;
 mod members;
 mod modern;
 mod namespaces;

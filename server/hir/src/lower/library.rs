@@ -298,6 +298,23 @@ fn tile_collective(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Operators of cooperative groups with the names of comparisons give one of their operands: `cg::less` the smaller,
+/// `cg::greater` the larger.
+fn chosen_by_comparison(operator: Expr) -> Expr {
+    let chosen = match &operator.ty {
+        Type::Library(of) => match &**of {
+            "functor less" => "functor minimum",
+            "functor greater" => "functor maximum",
+            _ => return operator,
+        },
+        _ => return operator,
+    };
+    Expr {
+        ty: Type::Library(chosen.into()),
+        ..operator
+    }
+}
+
 /// The collectives of CUB and hipCUB.
 fn is_cub(name: &str) -> bool {
     let base = name
@@ -1143,7 +1160,7 @@ impl Lowering<'_> {
                 .strip_prefix("tile ")
                 .and_then(|width| width.parse().ok());
             let plus = Type::Library("functor plus".into());
-            let operator = rest.first().cloned();
+            let operator = rest.first().cloned().map(chosen_by_comparison);
             let operator = operator.unwrap_or_else(|| list(&plus, Vec::new(), site));
             let full = format!("cub::{collective}");
             return Some(self.call_by_name(
