@@ -1231,7 +1231,7 @@ impl Executor<'_> {
                 return value;
             }
             Function::Store => {
-                if let [pointer, value] = arguments {
+                if let [pointer, value, ..] = arguments {
                     let ty = pointer.ty.element().cloned().unwrap_or(Type::INT);
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),

@@ -37,6 +37,8 @@ impl Unit {
                 &crate::glm::LIBRARY,
                 &crate::complex::LIBRARY,
                 &crate::cub::LIBRARY,
+                &crate::atomic::LIBRARY,
+                &crate::copies::LIBRARY,
             ];
             libraries.into_iter().fold(earlier, |earlier, library| {
                 library.behind(earlier, &parsed.text)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
+use super::shared_copies::{asynchronous, with_alignment};
 use super::split::{deref, list};
 use super::{Lowering, Source, parts, text_of};
 use warplens_ir::Fragment;
@@ -176,19 +177,6 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
     }
 }
 
-/// A copy into shared memory of 4, 8 or 16 bytes, which passes the registers by.
-pub(super) fn asynchronous(copy: Expr) -> Expr {
-    if !matches!(copy.kind, ExprKind::Assign(None, ..)) || !matches!(copy.ty.size(), 4 | 8 | 16) {
-        return copy;
-    }
-    let site = copy.site;
-    Expr {
-        kind: ExprKind::Call(Function::CopyPastRegisters, vec![copy]),
-        ty: Type::Void,
-        site,
-    }
-}
-
 /// CUB's operators on numbers and pairs that are no templates, with their namespace: `cub::Sum`.
 pub(super) fn cub_operator(name: &str) -> Option<Type> {
     let last = name
@@ -261,13 +249,7 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
                 1,
             )))
         }
-        "barrier" | "pipeline" | "pipeline_shared_state" | "atomic_ref" | "atomic" => {
-            if name == "atomic" || name == "atomic_ref" {
-                Type::Library(format!("atomic {}", warplens_ir::spell_type(&ty(0)?)).into())
-            } else {
-                Type::Library(name.into())
-            }
-        }
+        "barrier" | "pipeline" | "pipeline_shared_state" => Type::Library(name.into()),
         "plus" | "minus" | "multiplies" | "divides" | "modulus" | "less" | "greater"
         | "less_equal" | "greater_equal" | "maximum" | "minimum" | "bit_xor" | "bit_or"
         | "bit_and" | "equal_to" | "not_equal_to" | "logical_and" | "logical_or" => {
@@ -286,6 +268,20 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         }
         _ => return None,
     })
+}
+
+/// A group of threads.
+fn is_group(of: &str) -> bool {
+    of.starts_with("tile ")
+        || matches!(
+            of,
+            "thread_block"
+                | "grid_group"
+                | "coalesced_group"
+                | "thread_group"
+                | "cluster_group"
+                | "multi_grid_group"
+        )
 }
 
 /// The function of [`crate::cub`] that a tile of cooperative groups calls.
@@ -707,16 +703,7 @@ impl Lowering<'_> {
         let tile = of
             .strip_prefix("tile ")
             .map(|size| size.parse::<i64>().unwrap_or(32));
-        let group = tile.is_some()
-            || matches!(
-                of,
-                "thread_block"
-                    | "grid_group"
-                    | "coalesced_group"
-                    | "thread_group"
-                    | "cluster_group"
-                    | "multi_grid_group"
-            );
+        let group = is_group(of);
         let size = |value: i64| Expr {
             kind: ExprKind::Int(value),
             ty: Type::UINT,
@@ -814,21 +801,6 @@ impl Lowering<'_> {
                 return Some(self.tile(store, &arguments[0], &arguments[1..], site));
             }
             return Some(self.opaque(site, Reason::UnreadFunction, arguments.to_vec()));
-        }
-        if let Some(element) = of.strip_prefix("atomic ") {
-            let ty = match element {
-                "f32" => Type::FLOAT,
-                "f64" => Type::DOUBLE,
-                "i64" => Type::LONG,
-                "u64" => Type::SIZE,
-                "u32" => Type::UINT,
-                _ => Type::INT,
-            };
-            return Some(Expr {
-                kind: ExprKind::Call(Function::Tile { store: true }, arguments.to_vec()),
-                ty,
-                site,
-            });
         }
         // What a barrier, a pipeline or a texture object is told costs instructions, not accesses.
         Some(self.computed(arguments, Type::INT, site))
@@ -965,7 +937,20 @@ impl Lowering<'_> {
                 let pointer = arguments.first()?.clone();
                 return Some(self.cast(pointer, Type::SIZE, site));
             }
-            "aligned_size_t" => return arguments.first().cloned(),
+            "aligned_size_t" => {
+                let bytes = arguments.first()?;
+                return Some(with_alignment(bytes, explicit.first(), site));
+            }
+            "wait" | "wait_prior"
+                if let Some(Type::Library(of)) = arguments.first().map(|group| &group.ty)
+                    && is_group(of) =>
+            {
+                let left = match explicit.first() {
+                    Some(Bound::Value(left)) => *left,
+                    _ => 0,
+                };
+                return Some(self.wait_of_group(&of.clone(), left, site));
+            }
             "pipeline_consumer_wait_prior" => {
                 return Some(self.computed(&[], Type::Void, site));
             }
@@ -1019,14 +1004,7 @@ impl Lowering<'_> {
                 return Some(asynchronous(copy));
             }
             "memcpy_async" if arguments.len() >= 3 => {
-                // With a group first the threads share the copy: who copies what is the library's affair.
-                if matches!(arguments[0].ty, Type::Library(_)) {
-                    let load = self.tile(false, arguments.get(2)?, &[], site);
-                    let store = self.tile(true, &arguments[1], &arguments[3..], site);
-                    return Some(list(&Type::Void, vec![load, store], site));
-                }
-                let copy = self.copied(&arguments[0], &arguments[1], &arguments[2], site);
-                return Some(asynchronous(copy));
+                return self.copy_async(arguments, site);
             }
             "async_work_group_copy" | "async_work_group_strided_copy" if arguments.len() >= 3 => {
                 let load = self.tile(false, &arguments[1], &[], site);
@@ -1223,7 +1201,7 @@ impl Lowering<'_> {
     }
 
     /// `memcpy(to, from, bytes)` by one thread.
-    fn copied(&mut self, to: &Expr, from: &Expr, bytes: &Expr, site: Site) -> Expr {
+    pub(super) fn copied(&mut self, to: &Expr, from: &Expr, bytes: &Expr, site: Site) -> Expr {
         let size = super::constants::constant(bytes).and_then(|bytes| u64::try_from(bytes).ok());
         let Some(size) = size.filter(|size| (1..=256).contains(size)) else {
             let load = self.tile(false, from, &[], site);

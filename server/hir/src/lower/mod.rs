@@ -48,6 +48,7 @@ mod ranges;
 mod recursion;
 mod routines;
 mod shapes;
+mod shared_copies;
 mod split;
 mod statements;
 mod switch;
