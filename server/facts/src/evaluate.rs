@@ -156,7 +156,7 @@ impl Executor<'_> {
 
     pub(crate) fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
         let needed = match (from, to) {
-            (Type::Float { bits: a }, Type::Float { bits: b }) => a != b,
+            (Type::Float { .. }, Type::Float { .. }) => from != to,
             (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => true,
             _ => false,
         };
@@ -657,7 +657,8 @@ impl Executor<'_> {
         if float {
             let variation = self.variation_by(op, &a, &b);
             let numbers = self.real_of(&a).zip(self.real_of(&b));
-            let numbers = numbers.filter(|_| matches!(operand_type, Type::Float { bits: 32 | 64 }));
+            let numbers =
+                numbers.filter(|_| matches!(operand_type, Type::Float { bits: 32 | 64, .. }));
             if matches!(operand_type, Type::Float { .. }) {
                 self.conversion(&left.ty, &operand_type, line, &mut a);
                 self.conversion(&right.ty, &operand_type, line, &mut b);
@@ -2409,8 +2410,8 @@ fn kind_of(op: IrOp) -> fn(Number) -> Arithmetic {
 
 fn number(ty: &Type) -> Number {
     match ty {
-        Type::Float { bits: 64 } => Number::Double,
-        Type::Float { bits: 16 } => Number::Half,
+        Type::Float { bits: 64, .. } => Number::Double,
+        Type::Float { bits: 16, .. } => Number::Half,
         Type::Int { .. } => Number::Integer,
         _ => Number::Single,
     }

@@ -282,7 +282,7 @@ pub(crate) fn alike(a: &Expr, b: &Expr) -> bool {
 /// Bits of a floating-point number.
 pub(crate) fn bits(ty: &Type) -> Option<u8> {
     match ty {
-        Type::Float { bits } => Some(*bits),
+        Type::Float { bits, .. } => Some(*bits),
         _ => None,
     }
 }

@@ -177,3 +177,86 @@ fn a_group_copies_elements_side_by_side() {
         assert_eq!(barriers, copy.contains("cg::wait"), "{copy}");
     }
 }
+
+#[test]
+fn half_and_bfloat16_are_two_types() {
+    let file = analyse(
+        "template <class T> struct Step { static constexpr int value = 1; };\n\
+         template <> struct Step<__half> { static constexpr int value = 2; };\n\
+         template <> struct Step<__nv_bfloat16> { static constexpr int value = 4; };\n\
+         __device__ int pick(__half) { return 1; }\n\
+         __device__ int pick(__nv_bfloat16) { return 8; }\n\
+         template <class T> __global__ void k(T *o) {\n\
+         \x20 o[threadIdx.x * Step<T>::value] = T(1.f);\n\
+         \x20 o[threadIdx.x * pick(o[0])] = T(1.f);\n\
+         \x20 if constexpr (std::is_same_v<T, __half>) o[threadIdx.x * 16] = T(2.f);\n\
+         }\n\
+         void go(__nv_bfloat16 *b, __half *h) { k<<<1, 32>>>(b); k<<<1, 64>>>(h); }\n",
+    );
+    let named: Vec<&str> = (file.kernels.iter())
+        .map(|kernel| kernel.analysis.template_args[0].1.as_str())
+        .collect();
+    assert_eq!(named, ["__nv_bfloat16", "half"]);
+    let stores = |at: usize| -> Vec<Option<f64>> {
+        let accesses = file.kernels[at].analysis.facts.accesses.iter();
+        let stores = accesses.filter(|access| access.op == Op::Store);
+        stores.map(|store| store.transactions_per_request).collect()
+    };
+    assert_eq!(stores(0), [Some(8.0), Some(16.0)]);
+    assert_eq!(stores(1), [Some(4.0), Some(2.0), Some(32.0)]);
+}
+
+#[test]
+fn a_dispatch_over_types_has_those_that_it_names() {
+    let file = analyse(
+        "template <class T> __global__ void k(const T *x, T *y) {\n\
+         \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+         \x20 y[i] = x[i];\n\
+         }\n\
+         void go(at::Tensor x, at::Tensor y) {\n\
+         \x20 AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::ScalarType::BFloat16, x.scalar_type(), \"k\", [&] {\n\
+         \x20   k<scalar_t><<<64, 256>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>());\n\
+         \x20 });\n\
+         }\n",
+    );
+    let mut named: Vec<&str> = (file.kernels.iter())
+        .map(|kernel| kernel.analysis.template_args[0].1.as_str())
+        .collect();
+    named.sort_unstable();
+    assert_eq!(named, ["__nv_bfloat16", "double", "float", "half"]);
+}
+
+#[test]
+fn what_is_no_built_in_number_is_no_floating_point_of_the_standard_library() {
+    let file = analyse(
+        "template <class T> __global__ void k(T *o) {\n\
+         \x20 constexpr int n = std::is_floating_point_v<T> ? 1 : 2;\n\
+         \x20 o[threadIdx.x * n] = T(1.f);\n\
+         }\n\
+         void go(float *f, __half *h) { k<<<1, 32>>>(f); k<<<1, 32>>>(h); }\n",
+    );
+    let index = |at: usize| file.kernels[at].analysis.facts.accesses[0].index.clone();
+    assert_eq!(index(0), "threadIdx.x");
+    assert_eq!(index(1), "threadIdx.x * 2");
+}
+
+#[test]
+fn fragments_of_both_types_of_16_bits_are_fragments() {
+    for ty in ["__half", "__nv_bfloat16"] {
+        let file = analyse(&format!(
+            "using namespace nvcuda;\n\
+             __global__ void k(const {ty} *a, float *o) {{\n\
+             \x20 wmma::fragment<wmma::matrix_a, 16, 16, 16, {ty}, wmma::row_major> x;\n\
+             \x20 wmma::fragment<wmma::matrix_b, 16, 16, 16, {ty}, wmma::col_major> y;\n\
+             \x20 wmma::fragment<wmma::accumulator, 16, 16, 16, float> z;\n\
+             \x20 wmma::fill_fragment(z, 0.f);\n\
+             \x20 wmma::load_matrix_sync(x, a, 16);\n\
+             \x20 wmma::load_matrix_sync(y, a, 16);\n\
+             \x20 wmma::mma_sync(z, x, y, z);\n\
+             \x20 wmma::store_matrix_sync(o, z, 16, wmma::mem_row_major);\n\
+             }}\n\
+             void go({ty} *a, float *o) {{ k<<<1, 32>>>(a, o); }}\n"
+        ));
+        assert_eq!(instructions(&file, [Class::Hmma]), [2], "{ty}");
+    }
+}

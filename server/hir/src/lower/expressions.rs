@@ -1171,7 +1171,7 @@ impl Lowering<'_> {
                 (u64::from(first) * element.size(), ty)
             }
             // The bits of a small float, `__nv_fp8_e4m3::__x`.
-            Type::Int { bits, .. } | Type::Float { bits } if is_raw(name, &object.ty) => {
+            Type::Int { bits, .. } | Type::Float { bits, .. } if is_raw(name, &object.ty) => {
                 return Some(Expr {
                     kind: object.kind.clone(),
                     ty: Type::Int {
@@ -1230,7 +1230,7 @@ impl Lowering<'_> {
 fn is_raw(name: &str, ty: &Type) -> bool {
     let small = matches!(
         ty,
-        Type::Float { bits: 16 } | Type::Int { bits: 8..=32, .. }
+        Type::Float { bits: 16, .. } | Type::Int { bits: 8..=32, .. }
     );
     small && name == "__x"
 }

@@ -137,9 +137,8 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "__hip_fp8_interpretation_t"
         | "__hip_saturation_t" => Some(Type::INT),
         "tf32" => Some(Type::FLOAT),
-        "__hip_bfloat162" | "bfloat162" | "__hip_half2" => {
-            Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2))
-        }
+        "__hip_bfloat162" | "bfloat162" => Some(Type::Vector(Arc::new(Type::BFLOAT), 2)),
+        "__hip_half2" => Some(Type::Vector(Arc::new(Type::HALF), 2)),
         "__hip_fp8_e4m3_fnuz"
         | "__hip_fp8_e5m2_fnuz"
         | "__hip_fp8_e4m3"
@@ -151,7 +150,8 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "byte"
         | "float_e4m3_t"
         | "float_e5m2_t" => Some(Type::BYTE),
-        "bfloat16_t" | "half_t" | "__hip_bfloat16" | "fp16" => Some(Type::Float { bits: 16 }),
+        "bfloat16_t" | "__hip_bfloat16" => Some(Type::BFLOAT),
+        "half_t" | "fp16" => Some(Type::HALF),
         "__nv_bfloat16_raw" | "__half_raw" => {
             let bits = Type::Int {
                 bits: 16,
@@ -1341,9 +1341,12 @@ fn unspelled(name: &str) -> Option<Type> {
             lanes.parse().ok()?,
         ));
     }
+    if name == warplens_ir::spell_type(&Type::BFLOAT) {
+        return Some(Type::BFLOAT);
+    }
     let bits = name.get(1..)?.parse().ok()?;
     match name.as_bytes().first()? {
-        b'f' => Some(Type::Float { bits }),
+        b'f' => Some(Type::float(bits)),
         b'i' => Some(Type::Int { bits, signed: true }),
         b'u' => Some(Type::Int {
             bits,
