@@ -139,35 +139,39 @@ fn dispatch_over_types(macros: &mut Macros) {
         "float", "double", "int", "int64_t", "uint8_t", "int8_t", "int16_t",
     ];
     const HALF: &[&str] = &["__half"];
-    // The name, types that are parameters of the macro, the types.
+    const REDUCED: &[&str] = &["__half", "__nv_bfloat16"];
+    let case = |ty: &str| format!("{{ using scalar_t = {ty}; __VA_ARGS__(); }} ");
+    let said = |at: usize| case(&format!("at::scalar_of<T{at}>"));
+    // The name, types that are parameters of the macro, the others.
     let all: [(&str, usize, [&[&str]; 2]); 15] = [
         ("FLOATING_TYPES", 0, [FLOATING, &[]]),
         ("FLOATING_TYPES_AND_HALF", 0, [FLOATING, HALF]),
-        ("FLOATING_TYPES_AND", 1, [FLOATING, HALF]),
-        ("FLOATING_TYPES_AND2", 2, [FLOATING, HALF]),
-        ("FLOATING_TYPES_AND3", 3, [FLOATING, HALF]),
-        ("REDUCED_FLOATING_TYPES", 0, [HALF, &[]]),
+        ("FLOATING_TYPES_AND", 1, [FLOATING, &[]]),
+        ("FLOATING_TYPES_AND2", 2, [FLOATING, &[]]),
+        ("FLOATING_TYPES_AND3", 3, [FLOATING, &[]]),
+        ("REDUCED_FLOATING_TYPES", 0, [REDUCED, &[]]),
         ("INTEGRAL_TYPES", 0, [INTEGRAL, &[]]),
         ("INTEGRAL_TYPES_AND", 1, [INTEGRAL, &[]]),
         ("ALL_TYPES", 0, [ALL, &[]]),
         ("ALL_TYPES_AND_HALF", 0, [ALL, HALF]),
-        ("ALL_TYPES_AND", 1, [ALL, HALF]),
-        ("ALL_TYPES_AND2", 2, [ALL, HALF]),
-        ("ALL_TYPES_AND3", 3, [ALL, HALF]),
+        ("ALL_TYPES_AND", 1, [ALL, &[]]),
+        ("ALL_TYPES_AND2", 2, [ALL, &[]]),
+        ("ALL_TYPES_AND3", 3, [ALL, &[]]),
         ("FLOATING_AND_COMPLEX_TYPES", 0, [FLOATING, &[]]),
         ("ALL_TYPES_AND_COMPLEX", 0, [ALL, &[]]),
     ];
     for (name, given, types) in all {
-        let given: Vec<String> = (0..given).map(|at| format!("T{at}, ")).collect();
-        let given = given.concat();
-        let cases = types.into_iter().flatten();
-        let cases: Vec<String> = cases
-            .map(|ty| format!("{{ using scalar_t = {ty}; __VA_ARGS__(); }} "))
-            .collect();
+        let names: Vec<String> = (0..given).map(|at| format!("T{at}, ")).collect();
+        let names = names.concat();
+        let cases = types.into_iter().flatten().map(|ty| case(ty));
+        let cases: Vec<String> = cases.chain((0..given).map(said)).collect();
         let cases = cases.concat();
-        let head = format!("AT_DISPATCH_{name}({given}TYPE, NAME, ...)");
+        let head = format!("AT_DISPATCH_{name}({names}TYPE, NAME, ...)");
         macros.define(&head, &format!("{{ {cases}}}"));
+        macros.define(&format!("AT_DISPATCH_CASE_{name}({names}...)"), &cases);
     }
+    macros.define("AT_DISPATCH_SWITCH(TYPE, NAME, ...)", "{ __VA_ARGS__ }");
+    macros.define("AT_DISPATCH_CASE(T0, ...)", &said(0));
 }
 
 /// Names that are certainly not defined: of other compilers, hosts, languages and, where an AMD GPU is compiled for, of others.

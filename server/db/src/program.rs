@@ -168,13 +168,18 @@ fn between(text: &str, range: Range<usize>) -> &str {
 
 pub(crate) fn is_device(text: &str) -> bool {
     let head = &text[..text.find('{').unwrap_or(text.len())];
-    head.contains("__device__") || head.contains("constexpr")
+    head.contains("__device__") || is_for_both(head)
+}
+
+/// A function that may be worked out while compiling, on either side.
+fn is_for_both(head: &str) -> bool {
+    head.contains("constexpr") || head.contains("consteval")
 }
 
 /// A function that the host cannot call.
 fn is_only_device(text: &str) -> bool {
     let head = &text[..text.find('{').unwrap_or(text.len())];
-    let host = head.contains("__host__") || head.contains("constexpr");
+    let host = head.contains("__host__") || is_for_both(head);
     head.contains("__device__") && !host
 }
 

@@ -162,6 +162,29 @@ pub(crate) fn counted(access: &mut Access, sums: &Sums) {
     }
 }
 
+/// Averages that differ by less are the same.
+const SAME: f64 = 1e-9;
+
+/// The constraint of a figure that holds wherever the part of an address lies that is not known.
+fn any_offset(data: bool) -> String {
+    let part = if data {
+        "data decides"
+    } else {
+        "is not followed"
+    };
+    format!("any value of the offset that {part}")
+}
+
+/// Transactions per request where they are fewest and where they are most.
+fn least_and_most(places: &[AlignedRequests]) -> Option<(f64, f64)> {
+    let each = places.iter().filter(|place| place.requests > 0.0);
+    let mut each = each.map(|place| place.transactions / place.requests);
+    let first = each.next()?;
+    Some(each.fold((first, first), |(least, most), one| {
+        (least.min(one), most.max(one))
+    }))
+}
+
 #[derive(Debug)]
 pub(crate) struct Lanes {
     same: bool,
@@ -250,14 +273,7 @@ impl Measure<'_> {
             };
             let mut found = self.access(&known, context, executions);
             if found.certainty == Certainty::Exact && found.requests != Some(0.0) {
-                let part = if data {
-                    "data decides"
-                } else {
-                    "is not followed"
-                };
-                found
-                    .constraints
-                    .push(format!("any value of the offset that {part}"));
+                found.constraints.push(any_offset(data));
             }
             return Access {
                 index: access.index,
@@ -295,6 +311,28 @@ impl Measure<'_> {
                 None => Why::IndexNotUnderstood,
             });
             access.by_alignment = self.by_alignment(draft, context, i64::from(unit));
+            if let Some((least, most)) = least_and_most(&access.by_alignment) {
+                if (most - least).abs() < SAME
+                    && let Some(mut found) = self.wherever_it_begins(draft, context, executions)
+                {
+                    found.constraints.push(any_offset(data));
+                    return Access {
+                        index: access.index,
+                        index_expression: access.index_expression,
+                        stride: access.stride,
+                        linear: access.linear,
+                        linear_in_blocks: access.linear_in_blocks,
+                        parts: access.parts,
+                        ..found
+                    };
+                }
+                if access.why == Some(Why::IndexByData)
+                    && most - least >= SAME
+                    && self.starts(draft, i64::from(unit)).is_some()
+                {
+                    access.why = Some(Why::StartByData { least, most });
+                }
+            }
             return access;
         }
         if let Some(doubt) = &draft.doubt
@@ -360,6 +398,33 @@ impl Measure<'_> {
             access.why = Some(Why::InRegisters);
         }
         access
+    }
+
+    /// The figures of an access whose start is not known, where they are the same wherever it lies.
+    fn wherever_it_begins(
+        &mut self,
+        draft: &AccessDraft,
+        context: &Context,
+        executions: Executions,
+    ) -> Option<Access> {
+        let unit = global_unit_bytes_for(self.profile, hardware_op(draft.op), draft.bytes);
+        let mut found: Option<Access> = None;
+        for address in self.starts(draft, i64::from(unit))? {
+            let at = AccessDraft {
+                address,
+                ..draft.clone()
+            };
+            let one = self.access(&at, context, executions);
+            let figures = |of: &Access| (of.transactions_per_request, of.bytes_moved_per_request);
+            let same = found.as_ref().is_none_or(|first| {
+                figures(first) == figures(&one) && first.constraints == one.constraints
+            });
+            if !same || one.certainty != Certainty::Exact || one.requests == Some(0.0) {
+                return None;
+            }
+            found.get_or_insert(one);
+        }
+        found
     }
 
     /// What requests take if the index means what it says.

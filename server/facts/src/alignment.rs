@@ -4,7 +4,7 @@ use warplens_symbolic::{Id, Node, Query, Symbol, SymbolSet};
 
 use crate::access::{Measure, OTHER_BUDGET, Sums, by_width, cost, shape};
 use crate::cases::Cost;
-use crate::context::Context;
+use crate::context::{Context, assumed};
 use crate::draft::AccessDraft;
 use crate::facts::{AlignedRequests, Space};
 
@@ -43,6 +43,7 @@ impl Measure<'_> {
                 known = self.arena.add(known, scaled);
                 continue;
             }
+            let factor = self.known_factor(term, factor).0;
             step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
             if !self.arena.varies_in_warp(term) {
                 continue;
@@ -127,7 +128,7 @@ impl Measure<'_> {
     }
 
     /// The address without what is not known of it, where that moves all lanes of a warp together by whole periods: no figure
-    /// depends on it.
+    /// depends on it. Of rows as long as an assumed argument says one row is left in it: any number of them begins like one.
     pub(crate) fn without_whole_periods(&mut self, draft: &AccessDraft) -> Option<Id> {
         if draft.space == Space::Local {
             return None;
@@ -139,11 +140,77 @@ impl Measure<'_> {
             if self.arena.opaque(term).is_none() {
                 let scaled = self.arena.scale(term, factor);
                 known = self.arena.add(known, scaled);
-            } else if self.arena.varies_in_warp(term) || factor % period != 0 {
+                continue;
+            }
+            let (times, assumed) = self.known_factor(term, factor);
+            let row = assumed.iter().try_fold(times, |row, length| {
+                row.checked_mul(self.arena.value(*length)?)
+            })?;
+            if self.arena.varies_in_warp(term) || row % period != 0 {
                 return None;
+            }
+            if !assumed.is_empty() {
+                let mut one = self.arena.constant(times);
+                for length in assumed {
+                    one = self.arena.mul(one, length);
+                }
+                known = self.arena.add(known, one);
             }
         }
         Some(known)
+    }
+
+    /// The address at each place within `unit` bytes where what data decides of it may begin; nothing where lanes of a warp
+    /// differ in that.
+    pub(crate) fn starts(&mut self, draft: &AccessDraft, unit: i64) -> Option<Vec<Id>> {
+        let (constant, terms) = self.unwrapped(draft.address);
+        let mut known = self.arena.constant(constant);
+        let mut step = unit;
+        for (term, factor) in terms {
+            if self.arena.opaque(term).is_none() {
+                let scaled = self.arena.scale(term, factor);
+                known = self.arena.add(known, scaled);
+                continue;
+            }
+            if self.arena.varies_in_warp(term) {
+                return None;
+            }
+            let factor = self.known_factor(term, factor).0;
+            step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
+        }
+        if unit == 0 || unit / step > ALIGNMENTS {
+            return None;
+        }
+        let shifts = (0..unit).step_by(usize::try_from(step).ok()?);
+        let starts = shifts.map(|shift| {
+            let shift = self.arena.constant(shift);
+            self.arena.add(known, shift)
+        });
+        Some(starts.collect())
+    }
+
+    /// How many times a summand is what is not known of it, as far as the launch says: 64 of `4 * data * n` where `n` is 16. What
+    /// an assumption says besides, comes apart.
+    fn known_factor(&self, term: Id, factor: i64) -> (i64, Vec<Id>) {
+        let Node::Product(parts) = self.arena.node(term) else {
+            return (factor, Vec::new());
+        };
+        let mut times = factor;
+        let mut lengths = Vec::new();
+        for part in parts.iter() {
+            if self.arena.opaque(*part).is_some() {
+                continue;
+            }
+            let Some(value) = self.arena.value(*part) else {
+                continue;
+            };
+            if assumed(self.arena, *part) {
+                lengths.push(*part);
+            } else {
+                times = times.wrapping_mul(value);
+            }
+        }
+        (times, lengths)
     }
 
     /// An address as a sum as long as nothing in it wraps around: an unsigned summand makes it one that might.

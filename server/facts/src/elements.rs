@@ -5,7 +5,6 @@
 //! the loop begins.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use warplens_ir::walk::{self, Visitor};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Function, Stmt, Type, VarId};
@@ -54,28 +53,18 @@ impl Executor<'_> {
 
     /// A thread's own array of integers that a list of numbers initialises; those that it leaves out are zero.
     pub(crate) fn keep_list(&mut self, id: VarId, parts: &[Expr]) {
-        let Type::Array(element, Some(extent)) = &self.kernel.var(id).ty else {
+        let ty = self.kernel.var(id).ty.clone();
+        let mut numbers = Vec::new();
+        if initial(&ty, parts, &mut numbers).is_none() {
             return;
-        };
-        let (element, extent) = (Arc::clone(element), *extent as usize);
-        let number = |part: &Expr| match part.kind {
-            ExprKind::Int(number) => Some((number, part.ty.clone())),
-            _ => None,
-        };
-        let numbers: Option<Vec<(i64, Type)>> = parts.iter().map(number).collect();
-        let Some(numbers) = numbers.filter(|_| element.is_int() && extent <= MOST_STORES) else {
-            return;
-        };
+        }
+        let element = innermost(&ty);
         let array = self.array_of(id);
-        for at in 0..extent {
-            let (number, ty) = match numbers.get(at) {
-                Some((number, ty)) => (*number, ty),
-                None => (0, &*element),
-            };
+        for (at, (number, ty)) in numbers.into_iter().enumerate() {
             let number = self.arena.constant(number);
-            let value = Value::int(self.convert(ty, &element, number));
+            let value = Value::int(self.convert(&ty, element, number));
             let offset = self.arena.constant(at as i64 * element.size() as i64);
-            self.keep_element(array, offset, &element, &value);
+            self.keep_element(array, offset, element, &value);
         }
     }
 
@@ -209,6 +198,37 @@ impl Executor<'_> {
         if all {
             self.elements.clear();
         }
+    }
+}
+
+/// What a list gives the integers of an array, row behind row; nothing where not all of it are numbers.
+fn initial(ty: &Type, parts: &[Expr], into: &mut Vec<(i64, Type)>) -> Option<()> {
+    let Type::Array(inner, Some(_)) = ty else {
+        return None;
+    };
+    let element = innermost(inner);
+    let count = ty
+        .size()
+        .checked_div(element.size())
+        .filter(|_| element.is_int())?;
+    let end = into.len() + usize::try_from(count).ok()?;
+    if end > MOST_STORES {
+        return None;
+    }
+    for part in parts {
+        match &part.kind {
+            ExprKind::Int(number) => into.push((*number, part.ty.clone())),
+            ExprKind::List(row) => initial(inner, row, into)?,
+            _ => return None,
+        }
+    }
+    (into.len() <= end).then(|| into.resize(end, (0, element.clone())))
+}
+
+fn innermost(ty: &Type) -> &Type {
+    match ty {
+        Type::Array(inner, _) => innermost(inner),
+        ty => ty,
     }
 }
 

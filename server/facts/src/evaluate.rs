@@ -156,7 +156,7 @@ impl Executor<'_> {
 
     pub(crate) fn conversion(&mut self, from: &Type, to: &Type, line: u32, value: &mut Value) {
         let needed = match (from, to) {
-            (Type::Float { bits: a }, Type::Float { bits: b }) => a != b,
+            (Type::Float { .. }, Type::Float { .. }) => from != to,
             (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => true,
             _ => false,
         };
@@ -657,7 +657,8 @@ impl Executor<'_> {
         if float {
             let variation = self.variation_by(op, &a, &b);
             let numbers = self.real_of(&a).zip(self.real_of(&b));
-            let numbers = numbers.filter(|_| matches!(operand_type, Type::Float { bits: 32 | 64 }));
+            let numbers =
+                numbers.filter(|_| matches!(operand_type, Type::Float { bits: 32 | 64, .. }));
             if matches!(operand_type, Type::Float { .. }) {
                 self.conversion(&left.ty, &operand_type, line, &mut a);
                 self.conversion(&right.ty, &operand_type, line, &mut b);
@@ -1231,7 +1232,7 @@ impl Executor<'_> {
                 return value;
             }
             Function::Store => {
-                if let [pointer, value] = arguments {
+                if let [pointer, value, ..] = arguments {
                     let ty = pointer.ty.element().cloned().unwrap_or(Type::INT);
                     let target = Expr {
                         kind: ExprKind::Deref(Box::new(pointer.clone())),
@@ -2013,6 +2014,12 @@ impl Executor<'_> {
     pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
         match place {
             Place::Variable(id) => self.variable(*id),
+            // An array in a structure as a value is its address.
+            Place::Part(id, at) if matches!(expression.ty, Type::Array(..)) => {
+                let array = self.array_of(*id);
+                let offset = self.arena.constant(*at as i64);
+                Value::pointer(array, offset)
+            }
             Place::Part(id, at) => {
                 let whole = self.variable(*id);
                 let variation = self.variation(&whole);
@@ -2045,6 +2052,9 @@ impl Executor<'_> {
                 // An array as a value is its address.
                 if matches!(expression.ty, Type::Array(..)) {
                     return Value::pointer(*array, *offset);
+                }
+                if let Some(member) = self.member_at(*array, *offset, &expression.ty) {
+                    return self.variable(member);
                 }
                 let loads = if self.is_own_scalar(*array, *offset, expression) {
                     Vec::new()
@@ -2122,6 +2132,10 @@ impl Executor<'_> {
                 self.env.set(*id, Some(value));
             }
             Place::Memory(array, offset) => {
+                if let Some(member) = self.member_at(*array, *offset, &target.ty) {
+                    self.env.set(member, Some(value));
+                    return;
+                }
                 self.keep_element(*array, *offset, &target.ty, &value);
                 if self.is_own_scalar(*array, *offset, target) {
                     self.pending.extend(value.loads);
@@ -2405,8 +2419,8 @@ fn kind_of(op: IrOp) -> fn(Number) -> Arithmetic {
 
 fn number(ty: &Type) -> Number {
     match ty {
-        Type::Float { bits: 64 } => Number::Double,
-        Type::Float { bits: 16 } => Number::Half,
+        Type::Float { bits: 64, .. } => Number::Double,
+        Type::Float { bits: 16, .. } => Number::Half,
         Type::Int { .. } => Number::Integer,
         _ => Number::Single,
     }

@@ -34,6 +34,7 @@ mod lanes;
 mod linear;
 mod lockstep;
 mod loops;
+mod members;
 mod motion;
 mod open;
 mod parts;

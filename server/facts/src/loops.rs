@@ -275,17 +275,26 @@ impl Executor<'_> {
         {
             assigned_by(condition, &mut by_test);
         }
+        let together = match trips_id {
+            Some(trips) => !self.arena.varies_in_warp(trips),
+            None => !ending.leaves_apart,
+        };
         for ((id, value), motion) in entry.iter().zip(&motions) {
             let after = match (trips_id, has_break || by_test.contains(id)) {
                 _ if leaving.broke.contains(id) => {
                     let data = ends_by_data || matches!(motion, Motion::Lost(true, _));
                     self.moved(value, &Motion::Lost(data, false), counter)
                 }
+                (Some(_), false) if matches!(motion, Motion::Lost(_, true)) && !together => {
+                    let data = matches!(motion, Motion::Lost(true, _));
+                    self.moved(value, &Motion::Lost(data, false), counter)
+                }
                 (Some(trips), false) => self.moved(value, motion, trips),
                 _ => match motion {
                     Motion::Still => value.clone(),
                     Motion::Lost(data, uniform) => {
-                        let motion = Motion::Lost(*data || ends_by_data, *uniform);
+                        let uniform = *uniform && together;
+                        let motion = Motion::Lost(*data || ends_by_data, uniform);
                         self.moved(value, &motion, counter)
                     }
                     _ => self.moved(value, &Motion::Lost(ends_by_data, false), counter),
@@ -515,10 +524,11 @@ impl Executor<'_> {
             };
             self.env.set(*id, Some(value));
         }
+        let mut tested = None;
         if kind == LoopKind::For
             && let Some(condition) = condition
         {
-            self.eval(condition);
+            tested = Some(self.eval(condition));
         }
         let exits = self.block_of(body);
         if let Some(step) = step {
@@ -527,7 +537,7 @@ impl Executor<'_> {
         if kind == LoopKind::Do
             && let Some(condition) = condition
         {
-            self.eval(condition);
+            tested = Some(self.eval(condition));
         }
         let mut ends = Vec::new();
         let mut motions: Vec<Motion> = entry
@@ -553,9 +563,21 @@ impl Executor<'_> {
                 *of_data |= data;
             }
         }
+        let apart = self.moved_apart(entry, &ends, &stand_ins, &motions);
+        for (motion, &apart) in motions.iter_mut().zip(&apart) {
+            if let Motion::Lost(_, uniform) = motion {
+                *uniform &= !apart;
+            }
+        }
         // What leaves by `return` ends the loop for that lane as well.
         let breaks = [exits.broke, exits.returned];
+        let tested_apart = tested.is_some_and(|tested| match tested.kind {
+            Kind::Int(id) | Kind::Pointer(_, id) => self.is_apart(id, &stand_ins, &apart),
+            Kind::Data => !tested.variation.uniform,
+        });
         let ending = Ending {
+            leaves_apart: tested_apart
+                || (breaks.iter()).any(|&left| self.is_apart(left, &stand_ins, &apart)),
             may_break: (breaks.iter()).any(|&left| self.arena.as_const(left) != Some(0)),
             by_data: (breaks.iter()).any(|&left| self.is_by_data(left, &stand_ins, &by_data)),
             continues_by_data: self.is_by_data(exits.continued, &stand_ins, &by_data),
@@ -596,6 +618,49 @@ impl Executor<'_> {
             }
             by_data = more;
         }
+    }
+
+    /// Which variables lanes of a warp may differ in, in some iteration: by what they begin with, by what is assigned, or by
+    /// another one that they differ in.
+    fn moved_apart(
+        &self,
+        entry: &[(VarId, Value)],
+        ends: &[Option<Id>],
+        stand_ins: &[Id],
+        motions: &[Motion],
+    ) -> Vec<bool> {
+        let mut apart: Vec<bool> = (entry.iter().zip(motions))
+            .map(|((_, before), motion)| {
+                let begins_apart = match before.kind {
+                    Kind::Int(id) | Kind::Pointer(_, id) => self.arena.varies_in_warp(id),
+                    Kind::Data => false,
+                };
+                begins_apart || matches!(motion, Motion::Lost(_, false))
+            })
+            .collect();
+        loop {
+            let more = ends
+                .iter()
+                .zip(&apart)
+                .map(|(end, &known)| {
+                    known || end.is_some_and(|end| self.is_apart(end, stand_ins, &apart))
+                })
+                .collect();
+            if more == apart {
+                return apart;
+            }
+            apart = more;
+        }
+    }
+
+    /// True where lanes of a warp may differ in an expression of one iteration, by itself or through a variable in which they do.
+    fn is_apart(&self, id: Id, stand_ins: &[Id], apart: &[bool]) -> bool {
+        self.arena.varies_in_warp(id)
+            || stand_ins.iter().zip(apart).any(|(&stand_in, &apart)| {
+                apart
+                    && (self.arena.as_symbol(stand_in))
+                        .is_some_and(|symbol| self.arena.depends_on(id, symbol))
+            })
     }
 
     /// True where an expression of one iteration depends on data, itself or through a variable that does.
@@ -1222,6 +1287,8 @@ struct Ending {
     by_data: bool,
     /// Data decides who goes on to the next iteration before the end of this one.
     continues_by_data: bool,
+    /// Lanes of a warp may leave it after different iterations.
+    leaves_apart: bool,
 }
 
 /// How often a loop runs.

@@ -57,8 +57,8 @@ impl Executor<'_> {
     }
 }
 
-/// `.shape.scale` of the field at that byte.
-fn path_to(ty: &Type, at: u64) -> Option<String> {
+/// `.shape.scale` of the number or pointer at that byte.
+pub(crate) fn path_to(ty: &Type, at: u64) -> Option<String> {
     match ty {
         Type::Struct(structure) => {
             let mut fields = structure.fields.iter();
@@ -71,7 +71,13 @@ fn path_to(ty: &Type, at: u64) -> Option<String> {
             let size = element.size().max(1);
             Some(format!("[{}]{}", at / size, path_to(element, at % size)?))
         }
-        Type::Float { .. } => (at == 0).then(String::new),
+        Type::Vector(element, _) => {
+            let lane = usize::try_from(at / element.size().max(1)).ok()?;
+            let name = ["x", "y", "z", "w"].get(lane)?;
+            at.is_multiple_of(element.size().max(1))
+                .then(|| format!(".{name}"))
+        }
+        Type::Int { .. } | Type::Float { .. } | Type::Pointer(..) => (at == 0).then(String::new),
         _ => None,
     }
 }

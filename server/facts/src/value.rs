@@ -168,8 +168,8 @@ impl Value {
     /// A number of floating point of that type.
     pub(crate) fn real(number: f64, ty: &Type) -> Value {
         let number = match ty {
-            Type::Float { bits: 64 } => number,
-            Type::Float { bits: 32 } => f64::from(number as f32),
+            Type::Float { bits: 64, .. } => number,
+            Type::Float { bits: 32, .. } => f64::from(number as f32),
             _ => return Value::data(Variation::NONE),
         };
         Value {

@@ -69,6 +69,11 @@ impl fmt::Display for Unbounded {
     }
 }
 
+/// Two places behind the point, as far as there are any.
+fn rounded(figure: f64) -> f64 {
+    (figure * 100.0).round() / 100.0
+}
+
 /// Why a figure of an access or of a branch is not exact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Why {
@@ -80,6 +85,13 @@ pub enum Why {
     IndexWithoutValue(NoValue),
     /// The index depends on data.
     IndexByData,
+    /// The index begins where data says, and these are the fewest and the most transactions per request.
+    StartByData {
+        /// Where the start is best for the request.
+        least: f64,
+        /// Where it is worst.
+        most: f64,
+    },
     /// Part of the index was not understood.
     IndexNotUnderstood,
     /// Not executed under the assumed launch and arguments.
@@ -179,6 +191,14 @@ impl fmt::Display for Why {
                 return write!(
                     f,
                     "the kernel writes to `{array}`, whose given contents are not used"
+                );
+            }
+            Why::StartByData { least, most } => {
+                return write!(
+                    f,
+                    "where it begins, data in memory decides: {} to {} transactions per request",
+                    rounded(*least),
+                    rounded(*most)
                 );
             }
             Why::Pipe => "where a pipe's packet lies is the runtime's affair",

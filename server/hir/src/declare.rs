@@ -37,6 +37,8 @@ impl Unit {
                 &crate::glm::LIBRARY,
                 &crate::complex::LIBRARY,
                 &crate::cub::LIBRARY,
+                &crate::atomic::LIBRARY,
+                &crate::copies::LIBRARY,
             ];
             libraries.into_iter().fold(earlier, |earlier, library| {
                 library.behind(earlier, &parsed.text)
@@ -129,6 +131,7 @@ impl Unit {
                     Kind::Declaration => {
                         // A variable template, or a class defined with a declarator: rare; the class counts.
                         let Some(ty) = inner.field(Field::Type) else {
+                            self.declare_guide(node, inner, parsed, header, item);
                             return;
                         };
                         if ty.field(Field::Body).is_none() {
@@ -159,6 +162,28 @@ impl Unit {
             }
             _ => {}
         }
+    }
+
+    /// `template <class T> Box(T) -> Box<T>;`, a declaration without a type.
+    fn declare_guide(
+        &mut self,
+        node: Node,
+        inner: Node,
+        parsed: &Arc<Expanded>,
+        header: bool,
+        item: &Item,
+    ) {
+        let declarator = inner
+            .field(Field::Declarator)
+            .filter(|declarator| declarator.kind() == Kind::FunctionDeclarator);
+        let Some(name) = declarator.and_then(|declarator| declarator.field(Field::Declarator))
+        else {
+            return;
+        };
+        let name = parsed.text[name.byte_range()].to_owned();
+        let within = Within::item(parsed, item);
+        let definition = Definition::new(parsed, node.byte_range(), header, within, &item.space);
+        self.guides.entry(name).or_default().push(definition);
     }
 
     fn declare_variable_template(
@@ -192,6 +217,7 @@ impl Unit {
         declare_all(&mut self.types, found.types, space);
         declare_all(&mut self.constants, found.constants, space);
         declare_all(&mut self.globals, found.globals, space);
+        declare_all(&mut self.tables, found.tables, space);
         self.assumed.extend(found.assumed);
     }
 }

@@ -4,7 +4,9 @@
 //! headers declare, [`lower`] makes a kernel's IR. Lowering never fails: what is not understood becomes an opaque statement
 //! or value with a reason, and the rest goes on. Host code is read with the same types and constants through [`Lowering`].
 
+mod atomic;
 mod complex;
+mod copies;
 mod cub;
 mod declare;
 mod definition;

@@ -54,11 +54,33 @@ template <unsigned long... I> using index_sequence = integer_sequence<unsigned l
 namespace at {
 using Half = __half;
 using BFloat16 = __nv_bfloat16;
+struct ScalarType {
+    static constexpr int Byte = 0, Char = 1, Short = 2, Int = 3, Long = 4, Half = 5, Float = 6, Double = 7,
+        Bool = 11, BFloat16 = 15, Float8_e5m2 = 23, Float8_e4m3fn = 24;
+};
+constexpr int kByte = 0, kChar = 1, kShort = 2, kInt = 3, kLong = 4, kHalf = 5, kFloat = 6, kDouble = 7,
+    kBool = 11, kBFloat16 = 15, kFloat8_e5m2 = 23, kFloat8_e4m3fn = 24;
+template <int S> struct TypeOfScalar;
+template <> struct TypeOfScalar<0> { using type = unsigned char; };
+template <> struct TypeOfScalar<1> { using type = signed char; };
+template <> struct TypeOfScalar<2> { using type = short; };
+template <> struct TypeOfScalar<3> { using type = int; };
+template <> struct TypeOfScalar<4> { using type = long; };
+template <> struct TypeOfScalar<5> { using type = __half; };
+template <> struct TypeOfScalar<6> { using type = float; };
+template <> struct TypeOfScalar<7> { using type = double; };
+template <> struct TypeOfScalar<11> { using type = bool; };
+template <> struct TypeOfScalar<15> { using type = __nv_bfloat16; };
+template <> struct TypeOfScalar<23> { using type = unsigned char; };
+template <> struct TypeOfScalar<24> { using type = unsigned char; };
+template <int S> using scalar_of = typename TypeOfScalar<S>::type;
 template <class T> struct OpMathType { using type = T; };
 template <> struct OpMathType<__half> { using type = float; };
+template <> struct OpMathType<__nv_bfloat16> { using type = float; };
 template <class T> using opmath_type = typename OpMathType<T>::type;
 template <class T, bool C> struct AccumulateType { using type = T; };
 template <bool C> struct AccumulateType<__half, C> { using type = float; };
+template <bool C> struct AccumulateType<__nv_bfloat16, C> { using type = float; };
 template <class T, bool C> using acc_type = typename AccumulateType<T, C>::type;
 template <class T, int N, class I> struct TensorAccessor;
 template <class T, class I> struct TensorAccessor<T, 1, I> {

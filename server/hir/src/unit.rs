@@ -32,9 +32,13 @@ pub struct Unit {
     pub(crate) types: Table<Type>,
     pub(crate) constants: Table<Constant>,
     pub(crate) globals: Table<(Type, AddressSpace)>,
+    /// The elements of constant arrays.
+    pub(crate) tables: Table<Arc<[Constant]>>,
     pub(crate) functions: FxHashMap<String, Vec<Definition>>,
     pub(crate) templates: FxHashMap<String, Vec<Definition>>,
     pub(crate) variable_templates: FxHashMap<String, Vec<Definition>>,
+    /// Deduction guides of class templates.
+    pub(crate) guides: FxHashMap<String, Vec<Definition>>,
     pub(crate) concepts: FxHashMap<String, Vec<Definition>>,
     pub(crate) used: Vec<Used>,
     pub(crate) assumed: Vec<Assumption>,
@@ -51,9 +55,11 @@ impl Unit {
             types: FxHashMap::default(),
             constants: FxHashMap::default(),
             globals: FxHashMap::default(),
+            tables: FxHashMap::default(),
             functions: FxHashMap::default(),
             templates: FxHashMap::default(),
             variable_templates: FxHashMap::default(),
+            guides: FxHashMap::default(),
             concepts: FxHashMap::default(),
             used: Vec::new(),
             assumed: Vec::new(),
@@ -69,6 +75,7 @@ impl Unit {
             && self.functions.is_empty()
             && self.templates.is_empty()
             && self.variable_templates.is_empty()
+            && self.guides.is_empty()
             && self.concepts.is_empty()
             && self.used.is_empty()
     }
@@ -99,6 +106,12 @@ impl Unit {
     /// A device variable, and the namespaces around it.
     pub(crate) fn global(&self, name: Name) -> Option<&(Space, (Type, AddressSpace))> {
         self.meant(|unit| &unit.globals, name)
+    }
+
+    /// The elements of a constant array.
+    pub(crate) fn table(&self, name: Name) -> Option<&Arc<[Constant]>> {
+        self.meant(|unit| &unit.tables, name)
+            .map(|(_, table)| table)
     }
 
     /// The declaration that a name means, of several in the same namespaces the latest.
@@ -236,6 +249,12 @@ impl Unit {
         self.of_meant(name, found)
     }
 
+    /// The deduction guides of the class template that a name means.
+    pub(crate) fn guides(&self, name: Name) -> Vec<Definition> {
+        let found = self.layers().filter_map(|unit| unit.guides.get(name.last));
+        self.of_meant(name, found.flatten().cloned().collect())
+    }
+
     /// The namespaces around the class template that a name means.
     pub(crate) fn template_space(&self, name: Name) -> Option<Space> {
         let all = self
@@ -331,6 +350,7 @@ pub(crate) struct Found {
     pub(crate) types: Vec<(String, Type)>,
     pub(crate) constants: Vec<(String, Constant)>,
     pub(crate) globals: Vec<(String, (Type, AddressSpace))>,
+    pub(crate) tables: Vec<(String, Arc<[Constant]>)>,
     /// What was assumed to read it.
     pub(crate) assumed: Vec<Assumption>,
 }

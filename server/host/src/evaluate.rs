@@ -1331,7 +1331,7 @@ impl Host<'_> {
     /// The type of an expression that has that value; `Unknown` where it is not known.
     pub(super) fn type_of(&mut self, node: Node, value: &Value, source: Source) -> Type {
         match value {
-            Value::Float(_, bits) => return Type::Float { bits: *bits },
+            Value::Float(_, bits) => return Type::float(*bits),
             Value::Int(_, bits, signed) if node.kind() != Kind::Null => {
                 // Literals and arithmetic know their types; enumerations and bit-fields are `int` too.
                 return match bits {
@@ -1477,13 +1477,13 @@ fn number(text: &str) -> Value {
     let (value, ty) = Lowering::host_number(text);
     match (value, ty) {
         (Some(value), ty @ Type::Int { .. }) => Value::of(value, &ty),
-        (_, Type::Float { bits }) => {
+        (_, Type::Float { bits, .. }) => {
             let digits: String = text.chars().filter(|&c| c != '\'').collect();
             let digits = digits.trim_end_matches(['f', 'F', 'l', 'L', 'h', 'H']);
             digits
                 .parse()
                 .map_or(Value::Unknown, |value| Value::Float(value, bits.max(32)))
-                .converted(&Type::Float { bits: bits.max(32) })
+                .converted(&Type::float(bits.max(32)))
         }
         _ => Value::Unknown,
     }

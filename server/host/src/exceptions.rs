@@ -168,7 +168,7 @@ impl Host<'_> {
                 bits: *bits,
                 signed: *signed,
             },
-            Value::Float(_, bits) => Type::Float { bits: *bits },
+            Value::Float(_, bits) => Type::float(*bits),
             _ => return None,
         };
         if is_class {

@@ -27,8 +27,8 @@ impl Number {
                 bits: *bits,
                 signed: *signed,
             }),
-            Type::Float { bits: 32 } => Some(Number::F32),
-            Type::Float { bits: 64 } => Some(Number::F64),
+            Type::Float { bits: 32, .. } => Some(Number::F32),
+            Type::Float { bits: 64, .. } => Some(Number::F64),
             _ => None,
         }
     }

@@ -747,7 +747,7 @@ fn kept_number(value: &Value) -> Option<Type> {
             bits: *bits,
             signed: *signed,
         }),
-        Value::Float(_, bits) => Some(Type::Float { bits: *bits }),
+        Value::Float(_, bits) => Some(Type::float(*bits)),
         _ => None,
     }
 }

@@ -995,7 +995,7 @@ impl<'p> Host<'p> {
                             bits: *bits,
                             signed: *signed,
                         },
-                        Value::Float(_, bits) => Type::Float { bits: *bits },
+                        Value::Float(_, bits) => Type::float(*bits),
                         _ => Type::Unknown(String::new()),
                     };
                 }

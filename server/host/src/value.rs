@@ -593,7 +593,7 @@ impl Value {
                 *bits,
                 *signed,
             ),
-            (Type::Float { bits }, Value::Int(value, from, signed)) => {
+            (Type::Float { bits, .. }, Value::Int(value, from, signed)) => {
                 let value = if from == 64 && !signed {
                     value as u64 as f64
                 } else {
@@ -601,7 +601,7 @@ impl Value {
                 };
                 Value::Float(rounded(value, *bits), *bits)
             }
-            (Type::Float { bits }, Value::Float(value, _)) => {
+            (Type::Float { bits, .. }, Value::Float(value, _)) => {
                 Value::Float(rounded(value, *bits), *bits)
             }
             (Type::Int { bits: 32.., .. }, Value::Linked(linked)) => {
@@ -670,7 +670,7 @@ pub(super) fn binary(operator: Op, a: &Value, b: &Value) -> Value {
                 _ => 0,
             };
             let bits = width(a).max(width(b));
-            let ty = Type::Float { bits };
+            let ty = Type::float(bits);
             let (Value::Float(a, _), Value::Float(b, _)) =
                 (a.clone().converted(&ty), b.clone().converted(&ty))
             else {
@@ -812,7 +812,7 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
             // The result has the type that both convert to.
             best = match (sum, best) {
                 (Value::Int(_, bits, signed), best) => best.converted(&Type::Int { bits, signed }),
-                (Value::Float(_, bits), best) => best.converted(&Type::Float { bits }),
+                (Value::Float(_, bits), best) => best.converted(&Type::float(bits)),
                 (_, best) => best,
             };
         }

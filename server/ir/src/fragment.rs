@@ -60,7 +60,7 @@ impl Fragment {
         };
         let (rows, columns, depth) = (side()?, side()?, side()?);
         let (float, bits) = match parts.next()? {
-            "f16" => (true, 16),
+            "f16" | "bf16" => (true, 16),
             "f32" => (true, 32),
             "f64" => (true, 64),
             "i8" | "u8" => (false, 8),

@@ -708,7 +708,8 @@ pub fn converted(name: &str) -> Option<Type> {
         "ull" | "ulonglong" => Some(Type::SIZE),
         "loint" | "hiint" => Some(Type::INT),
         "bfloat16" => Type::named("__nv_bfloat16", false),
-        "bfloat162" | "highlow" => Type::named("half2", false),
+        "bfloat162" => Type::named("__nv_bfloat162", false),
+        "highlow" => Type::named("half2", false),
         target => Type::named(target, false),
     }
 }
@@ -773,7 +774,7 @@ mod tests {
 
     #[test]
     fn conversions_give_what_is_stored() {
-        let vector = Type::Vector(Type::Float { bits: 16 }.into(), 2);
+        let vector = Type::Vector(Type::HALF.into(), 2);
         for (name, ty) in [
             ("__nv_cvt_float_to_fp8", Type::BYTE),
             (

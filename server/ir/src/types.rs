@@ -194,6 +194,8 @@ pub enum Type {
     Float {
         /// Width.
         bits: u8,
+        /// True for bfloat16: the exponent of 32 bits in 16.
+        brain: bool,
     },
     /// A pointer.
     Pointer(Arc<Type>, AddressSpace),
@@ -254,15 +256,27 @@ impl Type {
         signed: true,
     };
     /// `float`.
-    pub const FLOAT: Type = Type::Float { bits: 32 };
+    pub const FLOAT: Type = Type::float(32);
     /// `double`.
-    pub const DOUBLE: Type = Type::Float { bits: 64 };
+    pub const DOUBLE: Type = Type::float(64);
+    /// `__half`.
+    pub const HALF: Type = Type::float(16);
+    /// `__nv_bfloat16`.
+    pub const BFLOAT: Type = Type::Float {
+        bits: 16,
+        brain: true,
+    };
+
+    /// Floating point of that width as IEEE 754 lays it out.
+    pub const fn float(bits: u8) -> Type {
+        Type::Float { bits, brain: false }
+    }
 
     /// `sizeof` in bytes; 0 where it is not known.
     pub fn size(&self) -> u64 {
         match self {
             Type::Void | Type::Unknown(_) | Type::Callable(_) | Type::Library(_) => 0,
-            Type::Int { bits, .. } | Type::Float { bits } => u64::from(bits.div_ceil(8)),
+            Type::Int { bits, .. } | Type::Float { bits, .. } => u64::from(bits.div_ceil(8)),
             Type::Pointer(..) => 8,
             Type::Array(element, extent) => {
                 let bytes = element.size().saturating_mul(extent.unwrap_or(0));
@@ -340,7 +354,9 @@ impl Type {
         match (self, other) {
             (Type::Vector(..), _) => self.clone(),
             (_, Type::Vector(..)) => other.clone(),
-            (Type::Float { bits: a }, Type::Float { bits: b }) => Type::Float { bits: *a.max(b) },
+            (Type::Float { bits: a, .. }, Type::Float { bits: b, .. }) => {
+                if b > a { other } else { self }.clone()
+            }
             (Type::Float { .. }, _) => self.clone(),
             (_, Type::Float { .. }) => other.clone(),
             (
@@ -401,14 +417,16 @@ impl Type {
             "uint64_t" | "size_t" | "uintptr_t" | "ulonglong" | "ulong" => return int(64, false),
             "float" | "cl_float" => return Some(Type::FLOAT),
             "double" | "cl_double" => return Some(Type::DOUBLE),
-            // The last four are PyTorch's; those before them clang's and HIP's.
-            "half" | "__half" | "_Float16" | "__fp16" | "__bf16" | "hip_bfloat16"
-            | "__hip_bfloat16" | "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" | "at::Half"
-            | "c10::Half" | "c10::BFloat16" | "at::BFloat16" => {
-                return Some(Type::Float { bits: 16 });
+            // The last two are PyTorch's; those before them clang's.
+            "half" | "__half" | "_Float16" | "__fp16" | "at::Half" | "c10::Half" => {
+                return Some(Type::HALF);
             }
-            "half2" | "__half2" | "__nv_bfloat162" | "nv_bfloat162" => {
-                return Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2));
+            // The last two are PyTorch's; those before them clang's and HIP's.
+            "__nv_bfloat16" | "nv_bfloat16" | "bfloat16" | "__bf16" | "hip_bfloat16"
+            | "__hip_bfloat16" | "c10::BFloat16" | "at::BFloat16" => return Some(Type::BFLOAT),
+            "half2" | "__half2" => return Some(Type::Vector(Arc::new(Type::HALF), 2)),
+            "__nv_bfloat162" | "nv_bfloat162" => {
+                return Some(Type::Vector(Arc::new(Type::BFLOAT), 2));
             }
             "dim3" => return Some(Type::Vector(Arc::new(Type::UINT), 3)),
             "cufftComplex" | "cuComplex" | "cuFloatComplex" | "hipComplex" | "hipFloatComplex"
@@ -475,7 +493,7 @@ pub fn spell_type(ty: &Type) -> String {
     match ty {
         Type::Void => "void".to_owned(),
         Type::Int { bits, signed } => format!("{}{bits}", if *signed { "i" } else { "u" }),
-        Type::Float { bits } => format!("f{bits}"),
+        Type::Float { bits, brain } => format!("{}f{bits}", if *brain { "b" } else { "" }),
         Type::Pointer(inner, space) => {
             let space = match space {
                 AddressSpace::Global => "*",
@@ -509,10 +527,11 @@ fn written(ty: &Type) -> String {
             (_, false) => "size_t",
         }
         .to_owned(),
-        Type::Float { bits } => match bits {
-            32 => "float",
-            64 => "double",
-            _ => "half",
+        Type::Float { bits, brain } => match (bits, brain) {
+            (32, _) => "float",
+            (64, _) => "double",
+            (_, true) => "__nv_bfloat16",
+            (_, false) => "half",
         }
         .to_owned(),
         Type::Pointer(inner, _) => format!("{} *", written(inner)),

@@ -28,6 +28,9 @@ static OPENCL: LazyLock<WordTable> = LazyLock::new(|| table(include_str!("../wor
 static CUDA: LazyLock<WordTable> = LazyLock::new(|| table(include_str!("../words/cuda.txt")));
 static NONE: LazyLock<WordTable> = LazyLock::new(WordTable::default);
 
+/// What the dots of `case 1 ... 9` are written as: an operator whose result no label can be.
+pub const RANGE_OF_LABELS: &str = "<=>";
+
 /// The words that the grammar of a preprocessed text lacks.
 pub fn words(language: Language) -> &'static WordTable {
     match language {
@@ -244,6 +247,39 @@ pub(crate) fn blank_what_is_between(text: &mut String, language: Language) {
     }
 }
 
+/// Writes the range of a label, `case 1 ... 9`, as an operator that no label has: `case 1 <=> 9`. The grammar knows no ranges.
+pub(crate) fn mark_ranges_of_labels(text: &mut String, language: Language) {
+    /// How long the beginning of a range may be.
+    const REACH: usize = 256;
+    const RANGE: &str = "...";
+    if language == Language::OpenCl {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    for at in memmem::find_iter(bytes, RANGE) {
+        let before = &bytes[at.saturating_sub(REACH)..at];
+        let Some(case) = memmem::rfind(before, b"case") else {
+            continue;
+        };
+        let (head, value) = (&before[..case], &before[case + "case".len()..]);
+        let is_word = !head
+            .last()
+            .copied()
+            .is_some_and(lexer::continues_identifier)
+            && !value
+                .first()
+                .copied()
+                .is_some_and(lexer::continues_identifier);
+        if is_word && !value.iter().any(|byte| b";{}?".contains(byte)) {
+            found.push(at);
+        }
+    }
+    for at in found {
+        text.replace_range(at..at + RANGE.len(), RANGE_OF_LABELS);
+    }
+}
+
 /// Blanks `text`, the buffer's own, in place.
 pub(crate) fn blank(text: &mut String, language: Language) {
     blank_lambda_spaces(text, language);
@@ -252,6 +288,7 @@ pub(crate) fn blank(text: &mut String, language: Language) {
     blank_typename_of_objects(text, language);
     blank_hints_of_loops(text, language);
     blank_what_is_between(text, language);
+    mark_ranges_of_labels(text, language);
     let table: &WordTable = match language {
         Language::OpenCl => &OPENCL,
         Language::Cuda | Language::Hip => &CUDA,

@@ -85,6 +85,7 @@ impl Expanded {
         blanking::blank_typename_of_objects(&mut done.text, language);
         blanking::blank_hints_of_loops(&mut done.text, language);
         blanking::blank_what_is_between(&mut done.text, language);
+        blanking::mark_ranges_of_labels(&mut done.text, language);
         let old = previous.filter(|previous| previous.language == language);
         let earlier = old.map(|old| EarlierMend {
             text: &old.text,

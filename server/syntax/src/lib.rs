@@ -16,7 +16,7 @@ mod parser;
 pub mod preprocess;
 mod tree;
 
-pub use blanking::words;
+pub use blanking::{RANGE_OF_LABELS, words};
 pub use comments::{Directive, DirectiveKind, directives};
 pub use document::{Document, Parsed};
 pub use embedded::{EmbeddedProgram, embedded_programs};

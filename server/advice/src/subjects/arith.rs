@@ -262,7 +262,7 @@ pub(crate) fn called(expression: &Expr) -> Option<(&str, &[Expr])> {
 /// Bits of a floating-point number.
 pub(crate) fn bits(ty: &Type) -> Option<u8> {
     match ty {
-        Type::Float { bits } => Some(*bits),
+        Type::Float { bits, .. } => Some(*bits),
         _ => None,
     }
 }

@@ -62,6 +62,14 @@ impl Builder<'_> {
             .collect()
     }
 
+    /// What is computed with, or put into a pointer: of an array that is its address.
+    fn operand(&mut self, expression: &Expr) -> Found {
+        if matches!(expression.ty, Type::Array(..)) && expression.is_place() {
+            return Found::All(self.address_of(expression));
+        }
+        self.evaluated(expression)
+    }
+
     /// A structure that is loaded into variables for its fields, in their order.
     fn loaded(&mut self, whole: &Expr, fields: &[Expr]) -> Value {
         let mut scalars = self.value(whole).into_iter();
@@ -164,20 +172,21 @@ impl Builder<'_> {
                 let condition = self.condition(expression);
                 smallvec![self.number(condition)]
             }
-            ExprKind::Binary(op, left, right) => {
-                match (self.evaluated(left), self.evaluated(right)) {
-                    (Found::One(a), Found::One(b)) if number(&left.ty) && number(&right.ty) => {
-                        let v = self.arithmetic(*op, a, &left.ty, b, &right.ty);
-                        return Found::One(v);
-                    }
-                    (a, b) => {
-                        let (a, b) = (a.all(), b.all());
-                        self.operation(*op, &a, &left.ty, &b, &right.ty, ty)
-                    }
+            ExprKind::Binary(op, left, right) => match (self.operand(left), self.operand(right)) {
+                (Found::One(a), Found::One(b)) if number(&left.ty) && number(&right.ty) => {
+                    let v = self.arithmetic(*op, a, &left.ty, b, &right.ty);
+                    return Found::One(v);
                 }
-            }
+                (a, b) => {
+                    let (a, b) = (a.all(), b.all());
+                    self.operation(*op, &a, &left.ty, &b, &right.ty, ty)
+                }
+            },
             ExprKind::Assign(None, target, value) => {
-                let found = self.value(value);
+                let found = match target.ty {
+                    Type::Pointer(..) => self.operand(value).all(),
+                    _ => self.value(value),
+                };
                 let found = self.fit(found, &value.ty, &target.ty);
                 let place = self.place(target);
                 self.write_as(target, place, &found);

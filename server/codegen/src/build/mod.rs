@@ -394,8 +394,8 @@ pub(crate) fn machine(ty: &Type) -> Ty {
     match ty {
         Type::Void => Ty::None,
         Type::Int { bits: 64, .. } | Type::Pointer(..) | Type::Array(..) => Ty::I64,
-        Type::Float { bits: 64 } => Ty::F64,
-        Type::Float { bits: 16 } => Ty::F16,
+        Type::Float { bits: 64, .. } => Ty::F64,
+        Type::Float { bits: 16, .. } => Ty::F16,
         Type::Float { .. } => Ty::F32,
         _ => Ty::I32,
     }

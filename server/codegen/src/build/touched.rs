@@ -537,7 +537,7 @@ impl Walk<'_, '_, '_> {
                 }
                 let (cost, machine) = match function {
                     Function::Math(warplens_ir::MathClass::Special, name) => {
-                        let double = matches!(expression.ty, Type::Float { bits: 64 });
+                        let double = matches!(expression.ty, Type::Float { bits: 64, .. });
                         let small = functions::is_approximate(name);
                         self.touched.calls |= double || !small;
                         library_cost(name, small && !double)

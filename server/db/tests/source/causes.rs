@@ -60,7 +60,17 @@ fn a_value_that_a_loop_takes_from_data_is_data() {
     hangs_on_data(
         "int x = 1, y = i; for (int j = 0; j < 4; ++j) { y = y * 3 + in[j]; x = x * 5 + y; } a[x] = 1;",
     );
-    hangs_on_data("int top = 0; for (int j = 0; j < 4; ++j) if (in[j]) ++top; a[top] = 1;");
+    hangs_on_data("int top = 0; for (int j = 0; j < 4; ++j) if (in[i + j]) ++top; a[top] = 1;");
+}
+
+#[test]
+fn one_element_for_all_lanes_is_one_place_whichever_it_is() {
+    let (pattern, certainty, _) =
+        last("int top = 0; for (int j = 0; j < 4; ++j) if (in[j]) ++top; a[top] = 1;");
+    assert_eq!(
+        (pattern.as_str(), certainty.as_str()),
+        ("Broadcast", "exact")
+    );
 }
 
 #[test]

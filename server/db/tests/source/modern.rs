@@ -9,7 +9,7 @@ use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
 /// The analysis of a program, all of which must be understood, without a defect.
-fn analyse(text: &str) -> FileAnalysis {
+pub(crate) fn analyse(text: &str) -> FileAnalysis {
     let engine = Engine::new(Profiles::builtin());
     let overrides = Overrides {
         variants: Variants::All,
@@ -39,13 +39,13 @@ fn analyse(text: &str) -> FileAnalysis {
 }
 
 /// Instructions of these classes in the first kernel.
-fn instructions<const N: usize>(file: &FileAnalysis, classes: [Class; N]) -> [u64; N] {
+pub(crate) fn instructions<const N: usize>(file: &FileAnalysis, classes: [Class; N]) -> [u64; N] {
     let compiled = &file.kernels[0].analysis.input.compiled;
     classes.map(|class| compiled.instructions.get(&class).copied().unwrap_or(0))
 }
 
 /// What each kernel accesses in memory: the text, bytes per lane, transactions or passes per request.
-fn accesses(file: &FileAnalysis) -> Vec<(String, u32, Option<f64>)> {
+pub(crate) fn accesses(file: &FileAnalysis) -> Vec<(String, u32, Option<f64>)> {
     let mut all = Vec::new();
     for kernel in &file.kernels {
         let input = &kernel.analysis.input;

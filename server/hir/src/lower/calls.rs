@@ -61,6 +61,7 @@ impl Lowering<'_> {
             // `float4{…}` where the grammar reads a call.
             let ty = self.base_type(function, source);
             let all = self.initializers(list, source);
+            let ty = self.type_made(ty, function, &all, source);
             return self.constructed(&ty, all, site);
         }
         match function.kind() {
@@ -420,6 +421,12 @@ impl Lowering<'_> {
             _ if functions::known(&written.name, self.opencl()).is_some() => None,
             _ => self.type_named(&written.full, source.space),
         };
+        let is_type = is_type.or_else(|| {
+            let is_template = written.explicit.is_empty() && !self.unit.has_function(&written.name);
+            is_template
+                .then(|| self.deduced_class(&written.full, &arguments, source))
+                .flatten()
+        });
         if let Some(ty) = is_type {
             return self.constructed(&ty, arguments, site);
         }

@@ -266,6 +266,33 @@ impl Lowering<'_> {
             .map_or(Type::INT, |base| self.base_type(base, source))
     }
 
+    /// An enumeration's name and enumerators as names of the block: `E::a` and, where it has no scope of its own, `a`.
+    pub(super) fn bind_enumeration(&mut self, node: Node, source: Source) {
+        // One of them may be the value of the next.
+        self.frame().scopes.push(super::Scope::new());
+        let all = self.enumeration(node, source);
+        let ty = self.enum_type(node, source);
+        self.frame().scopes.pop();
+        let name = node.field(Field::Name).map(|name| text_of(name, source));
+        let scoped = ["class", "struct"]
+            .iter()
+            .any(|word| has_word(node, source, word));
+        for (of, constant) in all {
+            let Constant::Int(value, ty) = constant else {
+                continue;
+            };
+            if let Some(name) = name {
+                self.bind_constant(&format!("{name}::{of}"), value, ty.clone());
+            }
+            if !scoped {
+                self.bind_constant(&of, value, ty);
+            }
+        }
+        if let Some(name) = name {
+            self.bind(name, super::Named::Type(ty));
+        }
+    }
+
     pub(super) fn enumeration(&mut self, node: Node, source: Source) -> Vec<(String, Constant)> {
         let mut found = Vec::new();
         let Some(body) = node.field(Field::Body) else {

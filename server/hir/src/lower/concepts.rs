@@ -217,6 +217,60 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether all types and members are there that a pattern of a specialisation names, `std::void_t<typename T::tag>`; `None`
+    /// where that is not told ([temp.deduct]).
+    pub(super) fn is_formed(&mut self, pattern: Node, source: Source) -> Option<bool> {
+        let mut all = Some(true);
+        let mut open = vec![pattern];
+        while let Some(node) = open.pop() {
+            let valid = match node.kind() {
+                Kind::Decltype => {
+                    let asked = node.named_child(0)?;
+                    self.is_valid(asked, source)
+                }
+                Kind::QualifiedIdentifier if !is_open(&self.base_type(node, source)) => Some(true),
+                Kind::QualifiedIdentifier if self.is_of_parameter(node, source) => {
+                    let scope = text_of(node.field(Field::Scope)?, source);
+                    let scope = self.type_named(scope, source.space)?;
+                    is_closed(&scope).then_some(false)
+                }
+                Kind::TemplateType if names_enable_if(node, source) => {
+                    let list = node.field(Field::Arguments)?;
+                    match self.template_arguments(list, source).first() {
+                        Some(Bound::Value(value)) => Some(*value != 0),
+                        _ => None,
+                    }
+                }
+                // An alias that asks for something itself.
+                Kind::TemplateType
+                    if self.names_template(node, source)
+                        && is_open(&self.base_type(node, source)) =>
+                {
+                    None
+                }
+                _ => {
+                    open.extend(parts(node));
+                    continue;
+                }
+            };
+            match valid {
+                Some(true) => {}
+                Some(false) => return Some(false),
+                None => all = None,
+            }
+            // `std::void_t<…>` is a name with what it is given.
+            if node.kind() == Kind::QualifiedIdentifier {
+                open.extend(parts(node));
+            }
+        }
+        all
+    }
+
+    fn names_template(&self, node: Node, source: Source) -> bool {
+        let name = node.field(Field::Name).map(|name| text_of(name, source));
+        name.is_some_and(|name| self.unit.has_template(name))
+    }
+
     /// Whether a class has the member that an expression names; `None` for other expressions.
     fn is_valid(&mut self, expression: Node, source: Source) -> Option<bool> {
         let named = match expression.kind() {
@@ -251,6 +305,12 @@ impl Lowering<'_> {
             ty => is_closed(ty).then_some(false),
         }
     }
+}
+
+/// `enable_if<…>`, `enable_if_t<…>`.
+fn names_enable_if(node: Node, source: Source) -> bool {
+    let name = node.field(Field::Name).map(|name| text_of(name, source));
+    name.is_some_and(|name| matches!(name, "enable_if" | "enable_if_t"))
 }
 
 fn last_of(node: Node) -> Node {

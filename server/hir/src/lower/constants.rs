@@ -44,7 +44,7 @@ pub(super) fn real(expression: &Expr) -> Option<f64> {
 /// A number as a type holds it.
 pub(super) fn rounded(value: f64, ty: &Type) -> f64 {
     match ty {
-        Type::Float { bits: 32 } => f64::from(value as f32),
+        Type::Float { bits: 32, .. } => f64::from(value as f32),
         _ => value,
     }
 }

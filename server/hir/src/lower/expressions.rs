@@ -307,6 +307,10 @@ impl Lowering<'_> {
                 let all = field(Field::Value)
                     .map(|value| self.initializers(value, source))
                     .unwrap_or_default();
+                let ty = match field(Field::Type) {
+                    Some(written) => self.type_made(ty, written, &all, source),
+                    None => ty,
+                };
                 self.constructed(&ty, all, site)
             }
             Kind::CallExpression => self.call(node, source, site),
@@ -575,6 +579,7 @@ impl Lowering<'_> {
             None => {}
         }
         if let Some((around, (ty, space))) = self.unit.global(written).cloned() {
+            let table = self.unit.table(written).cloned();
             // Each is an array of its own.
             let name = if self.unit.has_several_globals(name) {
                 joined(&around, name)
@@ -602,6 +607,9 @@ impl Lowering<'_> {
                 Some(at) => warplens_ir::VarId(at as u32),
                 None => self.fresh(name, ty, storage, site),
             };
+            if let Some(table) = table {
+                self.keep_table(id, table);
+            }
             return Some(self.var(id, site));
         }
         if let Some(whole) = self.coordinate(name, site) {
@@ -690,6 +698,13 @@ impl Lowering<'_> {
         match name.kind() {
             Kind::Identifier | Kind::TypeIdentifier => {
                 let written = joined(&path, text);
+                // An enumerator of an enumeration of the block.
+                if let Some(Named::Alias(value)) = self.named(&written) {
+                    return Expr {
+                        site,
+                        ..(**value).clone()
+                    };
+                }
                 let written = Name::new(&written, source.space);
                 // A member of a class that is named from inside of it, or an enumerator.
                 let is_type = is_class || self.type_named(&path, source.space).is_some();
@@ -1012,6 +1027,8 @@ impl Lowering<'_> {
             result = element(base, index, site);
             if let Some(leaf) = self.part(&result) {
                 result = self.var(leaf, site);
+            } else if let Some(number) = self.element_of_table(&result) {
+                result = number;
             }
         }
         match cast {
@@ -1154,7 +1171,7 @@ impl Lowering<'_> {
                 (u64::from(first) * element.size(), ty)
             }
             // The bits of a small float, `__nv_fp8_e4m3::__x`.
-            Type::Int { bits, .. } | Type::Float { bits } if is_raw(name, &object.ty) => {
+            Type::Int { bits, .. } | Type::Float { bits, .. } if is_raw(name, &object.ty) => {
                 return Some(Expr {
                     kind: object.kind.clone(),
                     ty: Type::Int {
@@ -1213,7 +1230,7 @@ impl Lowering<'_> {
 fn is_raw(name: &str, ty: &Type) -> bool {
     let small = matches!(
         ty,
-        Type::Float { bits: 16 } | Type::Int { bits: 8..=32, .. }
+        Type::Float { bits: 16, .. } | Type::Int { bits: 8..=32, .. }
     );
     small && name == "__x"
 }

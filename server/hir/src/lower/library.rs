@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
+use super::shared_copies::{asynchronous, with_alignment};
 use super::split::{deref, list};
 use super::{Lowering, Source, parts, text_of};
 use warplens_ir::Fragment;
@@ -136,9 +137,8 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "__hip_fp8_interpretation_t"
         | "__hip_saturation_t" => Some(Type::INT),
         "tf32" => Some(Type::FLOAT),
-        "__hip_bfloat162" | "bfloat162" | "__hip_half2" => {
-            Some(Type::Vector(Arc::new(Type::Float { bits: 16 }), 2))
-        }
+        "__hip_bfloat162" | "bfloat162" => Some(Type::Vector(Arc::new(Type::BFLOAT), 2)),
+        "__hip_half2" => Some(Type::Vector(Arc::new(Type::HALF), 2)),
         "__hip_fp8_e4m3_fnuz"
         | "__hip_fp8_e5m2_fnuz"
         | "__hip_fp8_e4m3"
@@ -150,7 +150,8 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "byte"
         | "float_e4m3_t"
         | "float_e5m2_t" => Some(Type::BYTE),
-        "bfloat16_t" | "half_t" | "__hip_bfloat16" | "fp16" => Some(Type::Float { bits: 16 }),
+        "bfloat16_t" | "__hip_bfloat16" => Some(Type::BFLOAT),
+        "half_t" | "fp16" => Some(Type::HALF),
         "__nv_bfloat16_raw" | "__half_raw" => {
             let bits = Type::Int {
                 bits: 16,
@@ -173,19 +174,6 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         }
         _ if name.starts_with("atomic_") => Type::named(&name["atomic_".len()..], true),
         _ => None,
-    }
-}
-
-/// A copy into shared memory of 4, 8 or 16 bytes, which passes the registers by.
-pub(super) fn asynchronous(copy: Expr) -> Expr {
-    if !matches!(copy.kind, ExprKind::Assign(None, ..)) || !matches!(copy.ty.size(), 4 | 8 | 16) {
-        return copy;
-    }
-    let site = copy.site;
-    Expr {
-        kind: ExprKind::Call(Function::CopyPastRegisters, vec![copy]),
-        ty: Type::Void,
-        site,
     }
 }
 
@@ -236,6 +224,7 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
         "device_ptr" => Type::Pointer(Arc::new(ty(0)?), AddressSpace::Global),
         "conditional_t" => return trait_type("conditional", arguments),
         "enable_if_t" => return trait_type("enable_if", arguments),
+        "void_t" => Type::Void,
         "remove_reference_t" | "remove_cv_t" | "remove_const_t" | "decay_t" | "remove_cvref_t"
         | "type_identity_t" | "add_const_t" => ty(0)?,
         "thread_block_tile" => Type::Library(format!("tile {}", value(0).unwrap_or(32)).into()),
@@ -260,13 +249,7 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
                 1,
             )))
         }
-        "barrier" | "pipeline" | "pipeline_shared_state" | "atomic_ref" | "atomic" => {
-            if name == "atomic" || name == "atomic_ref" {
-                Type::Library(format!("atomic {}", warplens_ir::spell_type(&ty(0)?)).into())
-            } else {
-                Type::Library(name.into())
-            }
-        }
+        "barrier" | "pipeline" | "pipeline_shared_state" => Type::Library(name.into()),
         "plus" | "minus" | "multiplies" | "divides" | "modulus" | "less" | "greater"
         | "less_equal" | "greater_equal" | "maximum" | "minimum" | "bit_xor" | "bit_or"
         | "bit_and" | "equal_to" | "not_equal_to" | "logical_and" | "logical_or" => {
@@ -287,6 +270,20 @@ pub(super) fn template_type(name: &str, arguments: &[Bound]) -> Option<Type> {
     })
 }
 
+/// A group of threads.
+fn is_group(of: &str) -> bool {
+    of.starts_with("tile ")
+        || matches!(
+            of,
+            "thread_block"
+                | "grid_group"
+                | "coalesced_group"
+                | "thread_group"
+                | "cluster_group"
+                | "multi_grid_group"
+        )
+}
+
 /// The function of [`crate::cub`] that a tile of cooperative groups calls.
 fn tile_collective(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -295,6 +292,23 @@ fn tile_collective(name: &str) -> Option<&'static str> {
         "exclusive_scan" => crate::cub::TILE_EXCLUSIVE,
         _ => return None,
     })
+}
+
+/// Operators of cooperative groups with the names of comparisons give one of their operands: `cg::less` the smaller,
+/// `cg::greater` the larger.
+fn chosen_by_comparison(operator: Expr) -> Expr {
+    let chosen = match &operator.ty {
+        Type::Library(of) => match &**of {
+            "functor less" => "functor minimum",
+            "functor greater" => "functor maximum",
+            _ => return operator,
+        },
+        _ => return operator,
+    };
+    Expr {
+        ty: Type::Library(chosen.into()),
+        ..operator
+    }
 }
 
 /// The collectives of CUB and hipCUB.
@@ -689,16 +703,7 @@ impl Lowering<'_> {
         let tile = of
             .strip_prefix("tile ")
             .map(|size| size.parse::<i64>().unwrap_or(32));
-        let group = tile.is_some()
-            || matches!(
-                of,
-                "thread_block"
-                    | "grid_group"
-                    | "coalesced_group"
-                    | "thread_group"
-                    | "cluster_group"
-                    | "multi_grid_group"
-            );
+        let group = is_group(of);
         let size = |value: i64| Expr {
             kind: ExprKind::Int(value),
             ty: Type::UINT,
@@ -796,21 +801,6 @@ impl Lowering<'_> {
                 return Some(self.tile(store, &arguments[0], &arguments[1..], site));
             }
             return Some(self.opaque(site, Reason::UnreadFunction, arguments.to_vec()));
-        }
-        if let Some(element) = of.strip_prefix("atomic ") {
-            let ty = match element {
-                "f32" => Type::FLOAT,
-                "f64" => Type::DOUBLE,
-                "i64" => Type::LONG,
-                "u64" => Type::SIZE,
-                "u32" => Type::UINT,
-                _ => Type::INT,
-            };
-            return Some(Expr {
-                kind: ExprKind::Call(Function::Tile { store: true }, arguments.to_vec()),
-                ty,
-                site,
-            });
         }
         // What a barrier, a pipeline or a texture object is told costs instructions, not accesses.
         Some(self.computed(arguments, Type::INT, site))
@@ -947,7 +937,20 @@ impl Lowering<'_> {
                 let pointer = arguments.first()?.clone();
                 return Some(self.cast(pointer, Type::SIZE, site));
             }
-            "aligned_size_t" => return arguments.first().cloned(),
+            "aligned_size_t" => {
+                let bytes = arguments.first()?;
+                return Some(with_alignment(bytes, explicit.first(), site));
+            }
+            "wait" | "wait_prior"
+                if let Some(Type::Library(of)) = arguments.first().map(|group| &group.ty)
+                    && is_group(of) =>
+            {
+                let left = match explicit.first() {
+                    Some(Bound::Value(left)) => *left,
+                    _ => 0,
+                };
+                return Some(self.wait_of_group(&of.clone(), left, site));
+            }
             "pipeline_consumer_wait_prior" => {
                 return Some(self.computed(&[], Type::Void, site));
             }
@@ -982,6 +985,13 @@ impl Lowering<'_> {
                 let place = arguments.first()?.clone();
                 return Some(super::split::address_of(place, AddressSpace::Global, site));
             }
+            // An object in an operand that is not evaluated.
+            "declval" => {
+                let Some(Bound::Type(ty)) = explicit.first() else {
+                    return None;
+                };
+                return Some(list(ty, Vec::new(), site));
+            }
             "swap" if arguments.len() == 2 => return Some(self.swapped(arguments, site)),
             "memcpy" | "memmove" if arguments.len() == 3 => {
                 return Some(self.copied(&arguments[0], &arguments[1], &arguments[2], site));
@@ -994,14 +1004,7 @@ impl Lowering<'_> {
                 return Some(asynchronous(copy));
             }
             "memcpy_async" if arguments.len() >= 3 => {
-                // With a group first the threads share the copy: who copies what is the library's affair.
-                if matches!(arguments[0].ty, Type::Library(_)) {
-                    let load = self.tile(false, arguments.get(2)?, &[], site);
-                    let store = self.tile(true, &arguments[1], &arguments[3..], site);
-                    return Some(list(&Type::Void, vec![load, store], site));
-                }
-                let copy = self.copied(&arguments[0], &arguments[1], &arguments[2], site);
-                return Some(asynchronous(copy));
+                return self.copy_async(arguments, site);
             }
             "async_work_group_copy" | "async_work_group_strided_copy" if arguments.len() >= 3 => {
                 let load = self.tile(false, &arguments[1], &[], site);
@@ -1135,7 +1138,7 @@ impl Lowering<'_> {
                 .strip_prefix("tile ")
                 .and_then(|width| width.parse().ok());
             let plus = Type::Library("functor plus".into());
-            let operator = rest.first().cloned();
+            let operator = rest.first().cloned().map(chosen_by_comparison);
             let operator = operator.unwrap_or_else(|| list(&plus, Vec::new(), site));
             let full = format!("cub::{collective}");
             return Some(self.call_by_name(
@@ -1198,7 +1201,7 @@ impl Lowering<'_> {
     }
 
     /// `memcpy(to, from, bytes)` by one thread.
-    fn copied(&mut self, to: &Expr, from: &Expr, bytes: &Expr, site: Site) -> Expr {
+    pub(super) fn copied(&mut self, to: &Expr, from: &Expr, bytes: &Expr, site: Site) -> Expr {
         let size = super::constants::constant(bytes).and_then(|bytes| u64::try_from(bytes).ok());
         let Some(size) = size.filter(|size| (1..=256).contains(size)) else {
             let load = self.tile(false, from, &[], site);
@@ -1338,9 +1341,12 @@ fn unspelled(name: &str) -> Option<Type> {
             lanes.parse().ok()?,
         ));
     }
+    if name == warplens_ir::spell_type(&Type::BFLOAT) {
+        return Some(Type::BFLOAT);
+    }
     let bits = name.get(1..)?.parse().ok()?;
     match name.as_bytes().first()? {
-        b'f' => Some(Type::Float { bits }),
+        b'f' => Some(Type::float(bits)),
         b'i' => Some(Type::Int { bits, signed: true }),
         b'u' => Some(Type::Int {
             bits,

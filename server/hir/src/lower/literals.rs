@@ -17,7 +17,7 @@ pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
         let ty = if lower.ends_with('f') && (!hex || lower.contains('p')) {
             Type::FLOAT
         } else if lower.ends_with('h') {
-            Type::Float { bits: 16 }
+            Type::HALF
         } else {
             Type::DOUBLE
         };

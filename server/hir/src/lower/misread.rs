@@ -11,6 +11,17 @@ use warplens_ir::Reason;
 use warplens_ir::{Site, Type};
 
 impl Lowering<'_> {
+    /// An argument of `T x(a, p[i])` that reads as a parameter: `a` as a type, `p[i]` as an array of such.
+    pub(super) fn misread_argument(&mut self, parameter: Node, source: Source) -> Option<Expr> {
+        let ty = parameter.field(Field::Type)?;
+        if parameter.field(Field::Declarator).is_none() {
+            return Some(self.expr(ty, source));
+        }
+        let fragment = misread::parsed(text_of(parameter, source), self.unit.language);
+        let again = source.again(&fragment, parameter.start_byte());
+        Some(self.expr(misread::expression(&fragment)?, again))
+    }
+
     /// An expression with casts to what are variables here, read again without them.
     pub(super) fn misread_casts(
         &mut self,

@@ -22,6 +22,7 @@ mod classes;
 mod concepts;
 mod constants;
 mod construct;
+mod deduced;
 mod enqueued;
 mod expressions;
 mod folds;
@@ -47,9 +48,11 @@ mod ranges;
 mod recursion;
 mod routines;
 mod shapes;
+mod shared_copies;
 mod split;
 mod statements;
 mod switch;
+mod tables;
 mod templates;
 mod traits;
 mod trials;
@@ -188,6 +191,8 @@ pub struct Lowering<'u> {
     split: BTreeMap<VarId, split::Leaves>,
     /// What references that are fields of local structures refer to.
     references: FxHashMap<VarId, Expr>,
+    /// The elements of constant arrays at file scope.
+    tables: FxHashMap<VarId, Arc<[crate::unit::Constant]>>,
     /// Those that stay whole: something reads them as another type.
     whole: FxHashSet<(String, Site)>,
     /// Class templates instantiated so far.
@@ -256,6 +261,7 @@ impl<'u> Lowering<'u> {
             callee_index: FxHashMap::default(),
             split: BTreeMap::new(),
             references: FxHashMap::default(),
+            tables: FxHashMap::default(),
             whole: FxHashSet::default(),
             instances: FxHashMap::default(),
             declared: Vec::new(),

@@ -21,8 +21,17 @@ struct Head {
 }
 
 impl Lowering<'_> {
-    /// `for (T x : range)`.
+    /// `for (T x : range)`, in a block of its own with what comes before, `for (int i = 0; T x : range)`.
     pub(super) fn range_loop(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        self.frame().scopes.push(super::Scope::new());
+        if let Some(before) = node.field(Field::Initializer) {
+            self.before_condition(before, source, out);
+        }
+        self.plain_range_loop(node, source, out);
+        self.frame().scopes.pop();
+    }
+
+    fn plain_range_loop(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
         let site = self.site(node, source);
         let (Some(ty), Some(declarator), Some(range), Some(body)) = (
             node.field(Field::Type),

@@ -434,11 +434,27 @@ impl Lowering<'_> {
             return;
         }
         let mut read = vec![false; self.vars.len()];
+        let mut subscripted = FxHashSet::default();
         let mut visit = |expr: &Expr| {
-            if let ExprKind::Var(id) = expr.kind
-                && let Some(read) = read.get_mut(id.0 as usize)
-            {
-                *read = true;
+            match &expr.kind {
+                ExprKind::Var(id) => {
+                    if let Some(read) = read.get_mut(id.0 as usize) {
+                        *read = true;
+                    }
+                }
+                ExprKind::Index(base, _) => {
+                    subscripted.insert(std::ptr::from_ref(&**base));
+                }
+                // An array that a pointer is made of: what is read through that is any of its elements.
+                ExprKind::Field(..)
+                    if matches!(expr.ty, Type::Array(..))
+                        && !subscripted.contains(&std::ptr::from_ref(expr)) =>
+                {
+                    for (_, leaf) in self.scalars(expr).unwrap_or_default() {
+                        read[leaf.0 as usize] = true;
+                    }
+                }
+                _ => {}
             }
         };
         expressions(body, &mut visit);

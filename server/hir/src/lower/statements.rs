@@ -324,6 +324,15 @@ impl Lowering<'_> {
         });
     }
 
+    /// `int k = n / 2;` of `if (int k = n / 2; k > 3)`.
+    pub(super) fn before_condition(&mut self, node: Node, source: Source, out: &mut Vec<Stmt>) {
+        let before = match node.kind() {
+            Kind::InitStatement => parts(node).into_iter().next().unwrap_or(node),
+            _ => node,
+        };
+        self.statement(before, source, out);
+    }
+
     pub(super) fn condition(
         &mut self,
         node: Option<Node>,
@@ -335,12 +344,7 @@ impl Lowering<'_> {
             return Some(self.expr(node, source));
         }
         if let Some(before) = node.field(Field::Initializer) {
-            let before = if before.kind() == Kind::InitStatement {
-                parts(before).into_iter().next().unwrap_or(before)
-            } else {
-                before
-            };
-            self.statement(before, source, init);
+            self.before_condition(before, source, init);
         }
         let value = node
             .field(Field::Value)
@@ -549,17 +553,21 @@ impl Lowering<'_> {
                     if let Some(list) =
                         prototype.and_then(|prototype| prototype.field(Field::Parameters))
                     {
-                        let nodes: Vec<Node> = parts(list)
-                            .into_iter()
-                            .filter_map(|part| part.field(Field::Type))
-                            .collect();
-                        arguments = Some(
-                            nodes
-                                .into_iter()
-                                .map(|node| self.expr(node, source))
-                                .collect(),
-                        );
+                        let given = parts(list).into_iter();
+                        let given = given.filter_map(|part| self.misread_argument(part, source));
+                        arguments = Some(given.collect());
                     }
+                }
+            }
+            if let Type::Unknown(_) = ty {
+                let given = arguments
+                    .as_deref()
+                    .or_else(|| init.as_ref().map(std::slice::from_ref));
+                let written = text_of(type_node, source);
+                if let Some(given) = given
+                    && let Some(deduced) = self.deduced_class(written, given, source)
+                {
+                    ty = deduced;
                 }
             }
             if let Some(all) = arguments {

@@ -1,7 +1,7 @@
 //! `switch` as branches: one after the other for cases that fall into each other, else one or the other. Many cases are found by
 //! halving, as compilers find them: what is asked of each grows with the logarithm of their number.
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{Field, Kind, Node, RANGE_OF_LABELS};
 
 use super::constants::constant;
 use super::construct::operation;
@@ -14,10 +14,16 @@ use warplens_ir::{Site, Type};
 /// Stretches of cases that are asked for one after the other, at most.
 const MOST_IN_A_ROW: usize = 32;
 
+/// A number that leads to a case, or the first and the last of several: `case 1 ... 9`.
+struct Label {
+    first: Expr,
+    last: Option<Expr>,
+}
+
 /// Statements with all the labels in front of them.
 #[derive(Default)]
 struct Case {
-    labels: Vec<Expr>,
+    labels: Vec<Label>,
     default: bool,
     body: Vec<Stmt>,
 }
@@ -67,7 +73,10 @@ impl Lowering<'_> {
             }
             let label = node.field(Field::Value);
             match label {
-                Some(label) => case.labels.push(self.expr(label, source)),
+                Some(label) => {
+                    let label = self.label(label, source);
+                    case.labels.push(label);
+                }
                 None => case.default = true,
             }
             let inner: Vec<Node> = parts(node)
@@ -81,6 +90,23 @@ impl Lowering<'_> {
             }
         }
         cases
+    }
+
+    fn label(&mut self, node: Node, source: Source) -> Label {
+        let ends = node
+            .field(Field::Operator)
+            .filter(|operator| super::text_of(*operator, source) == RANGE_OF_LABELS)
+            .and_then(|_| node.field(Field::Left).zip(node.field(Field::Right)));
+        match ends {
+            Some((first, last)) => Label {
+                first: self.expr(first, source),
+                last: Some(self.expr(last, source)),
+            },
+            None => Label {
+                first: self.expr(node, source),
+                last: None,
+            },
+        }
     }
 
     /// Stretches of cases that fall into each other exclude one another; the one with `default` comes last.
@@ -110,7 +136,7 @@ impl Lowering<'_> {
         }
         let mut chain = default;
         for stretch in stretches.into_iter().rev() {
-            let labels: Vec<&Expr> = stretch.iter().flat_map(|case| &case.labels).collect();
+            let labels: Vec<&Label> = stretch.iter().flat_map(|case| &case.labels).collect();
             let Some(test) = is_one_of(value, &labels) else {
                 continue;
             };
@@ -134,7 +160,7 @@ impl Lowering<'_> {
         let mut found: Vec<((i64, i64), Stmt)> = Vec::new();
         let mut labels = Vec::new();
         for (stretch, range) in stretches.into_iter().zip(ranges) {
-            let own: Vec<&Expr> = stretch.iter().flat_map(|case| &case.labels).collect();
+            let own: Vec<&Label> = stretch.iter().flat_map(|case| &case.labels).collect();
             let Some(test) = is_one_of(value, &own) else {
                 continue;
             };
@@ -173,7 +199,7 @@ impl Lowering<'_> {
             .map(|case| {
                 if case.default {
                     // Of the labels that come to this stretch at all.
-                    let others: Vec<&Expr> = cases
+                    let others: Vec<&Label> = cases
                         .iter()
                         .filter(|other| !other.default)
                         .flat_map(|other| &other.labels)
@@ -269,9 +295,10 @@ fn ranges(value: &Expr, stretches: &[Vec<Case>]) -> Option<Vec<(i64, i64)>> {
 }
 
 /// A label that is ordered as values of the switch are: a number, and of unsigned values no negative one.
-fn number(value: &Expr, label: &Expr) -> Option<i64> {
+fn number(value: &Expr, label: &Label) -> Option<i64> {
     let unsigned = matches!(value.ty, Type::Int { signed: false, .. });
-    constant(label).filter(|number| *number >= 0 || !unsigned)
+    let only = label.last.is_none().then(|| constant(&label.first))?;
+    only.filter(|number| *number >= 0 || !unsigned)
 }
 
 /// Sorted statements, each of which asks for the values of a range, by halving.
@@ -329,12 +356,20 @@ fn integer(number: i64, site: Site) -> Expr {
 }
 
 /// True where the value is one of the labels.
-fn is_one_of(value: &Expr, labels: &[&Expr]) -> Option<Expr> {
+fn is_one_of(value: &Expr, labels: &[&Label]) -> Option<Expr> {
     let site: Site = value.site;
     labels
         .iter()
         .map(|&label| {
-            let mut test = operation(BinaryOp::Eq, value.clone(), label.clone(), site);
+            let against = |op, label: &Expr| operation(op, value.clone(), label.clone(), site);
+            let mut test = match &label.last {
+                None => against(BinaryOp::Eq, &label.first),
+                Some(last) => {
+                    let from = against(BinaryOp::Ge, &label.first);
+                    let to = against(BinaryOp::Le, last);
+                    operation(BinaryOp::LogicalAnd, from, to, site)
+                }
+            };
             test.site = site;
             test
         })

@@ -13,6 +13,15 @@ use crate::types::class_of;
 use warplens_ir::{Bindings, Bound};
 use warplens_ir::{Expr, Type};
 
+/// How a template or a specialisation fits arguments.
+struct Fit {
+    /// The larger, the more special.
+    score: usize,
+    bindings: Bindings,
+    /// False where it is not known whether what it asks for is there.
+    told: bool,
+}
+
 impl Lowering<'_> {
     /// What the arguments of a template stand for.
     pub fn template_arguments(&mut self, list: Node, source: Source) -> Vec<Bound> {
@@ -202,13 +211,19 @@ impl Lowering<'_> {
             None => arguments.to_vec(),
         };
         let mut best: Option<(usize, Bindings, Definition)> = None;
+        let mut untold = 0;
         for candidate in candidates {
-            if let Some((score, bindings)) = self.matches(&candidate, &all)
-                && best.as_ref().is_none_or(|(of, ..)| score > *of)
-            {
-                best = Some((score, bindings, candidate));
+            let Some(fit) = self.matches(&candidate, &all) else {
+                continue;
+            };
+            if !fit.told {
+                untold = untold.max(fit.score);
+            } else if best.as_ref().is_none_or(|(of, ..)| fit.score > *of) {
+                best = Some((fit.score, fit.bindings, candidate));
             }
         }
+        // A specialisation that may be the one meant leaves open which it is.
+        let best = best.filter(|(score, ..)| *score > untold);
         let found = best.and_then(|(_, mut bindings, definition)| {
             let this = member.map(|(this, outer)| {
                 bindings.extend(outer.iter().cloned());
@@ -250,11 +265,7 @@ impl Lowering<'_> {
     }
 
     /// How well a template or a specialisation fits, and what it binds.
-    fn matches(
-        &mut self,
-        candidate: &Definition,
-        arguments: &[Bound],
-    ) -> Option<(usize, Bindings)> {
+    fn matches(&mut self, candidate: &Definition, arguments: &[Bound]) -> Option<Fit> {
         let template = candidate.node(&[Kind::TemplateDeclaration])?;
         let source = Source::of(candidate);
         let parameters = self.parameters(template, source);
@@ -262,7 +273,11 @@ impl Lowering<'_> {
         let bare = inner.kind() != Kind::AliasDeclaration && inner.field(Field::Body).is_none();
         if name.kind() != Kind::TemplateType {
             let bindings = self.bind_parameters(&parameters, arguments, source);
-            return Some((usize::from(!bare), bindings));
+            return Some(Fit {
+                score: usize::from(!bare),
+                bindings,
+                told: true,
+            });
         }
         if bare {
             return None;
@@ -286,6 +301,7 @@ impl Lowering<'_> {
         }
         let mut bindings: Bindings = Vec::new();
         let mut score = 2;
+        let mut told = true;
         for (at, pattern) in patterns.iter().enumerate() {
             if rest && at + 1 == patterns.len() {
                 let text = text_of(*pattern, source).trim_end_matches(['.', ' ']);
@@ -314,20 +330,29 @@ impl Lowering<'_> {
                 continue;
             }
             // What earlier arguments bound holds in later ones: `X<T, enable_if_t<c<T>>>`.
-            let bound = self.under(bindings.clone(), None, |lowering| {
-                lowering.template_argument(*pattern, source)
+            let (valid, bound) = self.under(bindings.clone(), None, |lowering| {
+                let valid = lowering.is_formed(*pattern, source);
+                (valid, lowering.template_argument(*pattern, source))
             });
-            match bound {
-                Some(ref bound) if bound == argument => score += 2,
+            match (valid, bound) {
+                // What it asks for is not there.
+                (Some(false), _) => return None,
+                (None, _) => told = false,
+                (_, Some(ref bound)) if bound == argument => {}
                 _ => return None,
             }
+            score += 2;
         }
         match self.constraints_of(template, source, &bindings, None) {
             Constraints::Fail => return None,
             Constraints::Hold => score += 1,
             Constraints::None | Constraints::Untold => {}
         }
-        Some((score, bindings))
+        Some(Fit {
+            score,
+            bindings,
+            told,
+        })
     }
 
     fn laid_out(

@@ -32,22 +32,30 @@ impl Lowering<'_> {
                 }
             }
             "is_integral" => truth(known(0)?.is_int()),
-            "is_floating_point" => truth(known(0)?.is_float()),
-            "is_arithmetic" => truth(known(0)?.is_int() || known(0)?.is_float()),
+            "is_floating_point" => truth(is_built_in_float(known(0)?)),
+            "is_arithmetic" => truth(known(0)?.is_int() || is_built_in_float(known(0)?)),
             "is_scalar" => truth(!matches!(
                 known(0)?,
-                Type::Struct(_) | Type::Vector(..) | Type::Array(..) | Type::Void
+                Type::Struct(_)
+                    | Type::Vector(..)
+                    | Type::Array(..)
+                    | Type::Void
+                    | Type::Float { bits: 16, .. }
             )),
             "is_pointer" => truth(matches!(known(0)?, Type::Pointer(..))),
             "is_array" => truth(matches!(known(0)?, Type::Array(..))),
             "is_void" => truth(matches!(known(0)?, Type::Void)),
             "is_class" => truth(matches!(
                 known(0)?,
-                Type::Struct(_) | Type::Vector(..) | Type::Callable(_) | Type::Library(_)
+                Type::Struct(_)
+                    | Type::Vector(..)
+                    | Type::Callable(_)
+                    | Type::Library(_)
+                    | Type::Float { bits: 16, .. }
             )),
             "is_signed" => truth(match known(0)? {
                 Type::Int { signed, .. } => *signed,
-                ty => ty.is_float(),
+                ty => is_built_in_float(ty),
             }),
             "is_unsigned" => truth(matches!(known(0)?, Type::Int { signed: false, .. })),
             "is_empty" => match known(0)? {
@@ -195,6 +203,11 @@ impl Lowering<'_> {
             object
         }
     }
+}
+
+/// True for `float` and `double`: those of 16 bits are classes of the toolkit's headers.
+fn is_built_in_float(ty: &Type) -> bool {
+    matches!(ty, Type::Float { bits: 32.., .. })
 }
 
 /// True where a class has another one as a base.

@@ -105,11 +105,7 @@ impl Lowering<'_> {
             }
             Kind::EnumSpecifier => {
                 if node.field(Field::Body).is_some() {
-                    for (name, constant) in self.enumeration(node, source) {
-                        if let Constant::Int(value, ty) = constant {
-                            self.bind_constant(&name, value, ty);
-                        }
-                    }
+                    self.bind_enumeration(node, source);
                 }
                 self.enum_type(node, source)
             }
@@ -553,6 +549,12 @@ impl Lowering<'_> {
                     && value.kind() == Kind::InitializerList
                 {
                     ty = Type::Array(Arc::clone(element), Some(parts(value).len() as u64));
+                }
+                if constant_data
+                    && let Some(value) = value
+                    && let Some(table) = lowering.table(&ty, value, source)
+                {
+                    found.tables.push((name.clone(), table));
                 }
                 if let Some(value) = value
                     && super::function_types::holds_functions(&ty)

@@ -95,7 +95,7 @@ impl Outers {
                     signed: *signed,
                 })
             }
-            Value::Float(_, bits) => Number::of(&Type::Float { bits: *bits }),
+            Value::Float(_, bits) => Number::of(&Type::float(*bits)),
             _ => None,
         });
         let (what, cell) = match (&ty, number) {

@@ -208,7 +208,7 @@ impl<'h, 'p> Compiler<'h, 'p> {
                 bits: *bits,
                 signed: *signed,
             })?,
-            Value::Float(_, bits) => Number::of(&Type::Float { bits: *bits })?,
+            Value::Float(_, bits) => Number::of(&Type::float(*bits))?,
             _ => return None,
         };
         let bits = super::bound::bits_of(value, number)?;

@@ -386,7 +386,7 @@ fn known(site: &LaunchSite, made: &Made) -> Option<usize> {
                 number.ok().map(|number| number == *value)
             }
             Some(Bound::Type(ty)) => {
-                let built_in = matches!(ty, Type::Int { .. } | Type::Float { bits: 32.. });
+                let built_in = matches!(ty, Type::Int { .. } | Type::Float { bits: 32.., .. });
                 match scalar_named(text) {
                     Some(found) => is_scalar(ty, found),
                     None => built_in.then_some(false),
@@ -418,8 +418,8 @@ fn known(site: &LaunchSite, made: &Made) -> Option<usize> {
 /// Whether a type of the host is what the oracle has; of integers their width counts. `None`: not told.
 fn is_scalar(ty: &Type, found: Scalar) -> Option<bool> {
     match ty {
-        Type::Float { bits: 32 } => Some(found == Scalar::F32),
-        Type::Float { bits: 64 } => Some(found == Scalar::F64),
+        Type::Float { bits: 32, .. } => Some(found == Scalar::F32),
+        Type::Float { bits: 64, .. } => Some(found == Scalar::F64),
         Type::Int { bits, .. } => Some(!found.is_float() && u64::from(*bits) == found.size() * 8),
         _ => None,
     }

@@ -203,7 +203,7 @@ fn rooted(expression: &Expr) -> Option<Tree> {
 }
 
 fn is_narrow(ty: &Type) -> bool {
-    matches!(ty, Type::Float { bits: 16 | 32 } | Type::Int { .. })
+    matches!(ty, Type::Float { bits: 16 | 32, .. } | Type::Int { .. })
 }
 
 /// `promoted` where a float is combined with the value outside of it.

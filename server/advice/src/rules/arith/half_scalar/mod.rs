@@ -23,7 +23,7 @@ pub(crate) const RULE: Rule = Rule {
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     let mut halves: FxHashSet<Site> = FxHashSet::default();
     arith::expressions(ctx, &mut |expression| {
-        if expression.ty == (Type::Float { bits: 16 }) {
+        if matches!(expression.ty, Type::Float { bits: 16, .. }) {
             halves.insert(expression.site);
         }
     });

@@ -72,7 +72,7 @@ fn simpler(code: Semantics, node: Node) -> Option<String> {
     let same = of_base.as_ref() == Some(&ty) || (single_name && of_base.is_none());
     let cast = match &ty {
         _ if same => "",
-        Type::Float { bits: 32 } => "(float)",
+        Type::Float { bits: 32, .. } => "(float)",
         _ => "(double)",
     };
     let factor = if binds(bare(base)) {
@@ -117,7 +117,7 @@ fn simpler(code: Semantics, node: Node) -> Option<String> {
     let argument = match (of_exponent, ty) {
         (Some(of), ty) if of == ty => argument.to_owned(),
         (None, _) if single_name => argument.to_owned(),
-        (_, Type::Float { bits: 32 }) => format!("(float)({argument})"),
+        (_, Type::Float { bits: 32, .. }) => format!("(float)({argument})"),
         _ => format!("(double)({argument})"),
     };
     match value(code, base)? {

@@ -174,7 +174,7 @@ fn together(code: Semantics, first: Node) -> Option<Vec<Edit>> {
     };
     let (sine_name, cosine_name) = (named("sine"), named("cosine"));
     let (word, suffix) = match ty {
-        Type::Float { bits: 32 } => ("float", "f"),
+        Type::Float { bits: 32, .. } => ("float", "f"),
         _ => ("double", ""),
     };
     let start = before.start_byte();
