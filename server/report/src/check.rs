@@ -164,7 +164,8 @@ impl Default for KernelTable {
                 ("limit", Align::Left),
                 ("MWP/CWP", Align::Right),
             ])
-            .elastic(0),
+            // Of a narrow line the time and what bounds it are left.
+            .elastic_names(0, &[8, 7, 2, 3, 6, 1]),
             assumed: false,
             partial: false,
         }
