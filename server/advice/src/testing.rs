@@ -35,11 +35,12 @@ pub(crate) struct Kernel {
     /// What any change of the facts gains.
     pub trial: f64,
 }
+    pub profile: Arc<Profile>,
 
-fn a100() -> Arc<Profile> {
-    Profiles::builtin()
-        .get("a100-sxm4-40gb")
-        .expect("the default GPU has a profile")
+/// The profile of that id.
+pub(crate) fn profile(id: &str) -> Arc<Profile> {
+    let found = Profiles::builtin().get(id);
+    found.unwrap_or_else(|| panic!("{id} has a profile"))
 }
 
 impl Kernel {
@@ -86,6 +87,7 @@ impl Kernel {
             trial: 1.0,
         }
     }
+            profile: profile("a100-sxm4-40gb"),
 
     pub(crate) fn block(mut self, block: [u64; 3]) -> Self {
         self.facts.launch.block = block;
@@ -160,7 +162,12 @@ impl Kernel {
             ..self.facts.clone()
         };
         let compiled = Arc::new(self.compiled.clone());
-        let input = ModelInput::new(Arc::new(facts), compiled, a100(), resources);
+        let input = ModelInput::new(
+            Arc::new(facts),
+            compiled,
+            Arc::clone(&self.profile),
+            resources,
+        );
         run(&Context {
             input: &input,
             facts: &input.facts,

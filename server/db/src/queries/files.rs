@@ -20,7 +20,7 @@ use crate::queries::variants::{FileQuestion, KernelQuestion};
 use crate::settings::Settings;
 use crate::suppress;
 use crate::surroundings::Surroundings;
-use crate::{Cancel, Engine, FileAnalysis, LaunchAt, Overrides, PlacedKernel};
+use crate::{Cancel, Engine, FileAnalysis, LaunchAt, Overrides, PlacedFinding, PlacedKernel};
 
 /// A file with what it is linked with and who launches its kernels.
 struct TakenApart<'a> {
@@ -241,6 +241,7 @@ impl Engine {
         findings.dedup();
         let text = &parts.programs[0].text;
         Some(FileAnalysis {
+        once_a_file(&mut findings);
             kernels,
             findings,
             profile,
@@ -255,6 +256,36 @@ impl Engine {
 
 fn losses(analysis: &FileAnalysis) -> usize {
     let lost = analysis
+/// Rules about a way of writing kernels that a file has or has not: what they find of several kernels is one finding.
+const ONCE_A_FILE: [&str; 1] = ["div/early-exit-before-barrier"];
+
+/// Makes one finding of those of such a rule that say the same of several kernels: the loudest, the others are its places.
+fn once_a_file(findings: &mut Vec<PlacedFinding>) {
+    let mut told: Vec<PlacedFinding> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let known = told.iter_mut().find(|known| {
+            ONCE_A_FILE.contains(&finding.rule)
+                && (known.rule, &known.message, &known.details, known.severity)
+                    == (
+                        finding.rule,
+                        &finding.message,
+                        &finding.details,
+                        finding.severity,
+                    )
+        });
+        match known {
+            Some(known) => {
+                let of = finding.kernel.as_deref().unwrap_or_default();
+                known
+                    .related
+                    .push((finding.range, format!("the same in `{of}`")));
+            }
+            None => told.push(finding),
+        }
+    }
+    *findings = told;
+}
+
         .kernels
         .iter()
         .map(|kernel| kernel.analysis.facts.not_understood.len());
