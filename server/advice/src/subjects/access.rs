@@ -1,6 +1,6 @@
 //! Accesses that move more than they need: candidates of rules in, findings out, each said once.
 
-use warplens_facts::facts::{Access, Op};
+use warplens_facts::facts::{Access, Certainty, Op, Space, Stride};
 use warplens_models::Factor;
 
 use crate::evidence;
@@ -51,6 +51,31 @@ pub(crate) struct Candidate {
     pub rule: &'static str,
     /// Index into the facts' accesses.
     pub index: usize,
+/// `` `n` elements (4096 bytes) apart ``; without the number where the finding holds for other values of the symbols as well.
+pub(crate) fn apart(access: &Access, stride: &Stride, elements: &str) -> String {
+    let bytes = stride.bytes.unsigned_abs();
+    if !stride.symbolic {
+        return format!("{bytes} bytes apart");
+    }
+    let open = access.certainty == Certainty::Exact && !access.constraints.is_empty();
+    let text = &stride.text;
+    match (stride.in_bytes, open) {
+        (false, false) => format!("`{text}` {elements} ({bytes} bytes) apart"),
+        (false, true) => format!("`{text}` {elements} apart"),
+        (true, false) => format!("`{text}` = {bytes} bytes apart"),
+        (true, true) => format!("`{text}` bytes apart"),
+    }
+}
+
+/// Iterations of a loop that a copy runs ahead of the wait for it, where it does.
+pub(crate) fn ahead(access: &Access) -> Option<u32> {
+    let copies = access.op == Op::Load
+        && access.space == Space::Global
+        && access.loop_depth > 0
+        && access.requests != Some(0.0);
+    access.ahead.filter(|ahead| copies && *ahead > 0)
+}
+
     /// The number: `32 sectors per request (ideal 4)`.
     pub number: String,
     /// What to do.
