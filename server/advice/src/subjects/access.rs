@@ -28,6 +28,12 @@ impl Costly<'_> {
         self.access.stride.as_ref().map(|s| s.bytes.unsigned_abs())
     }
 
+    /// How far neighbouring threads are apart, in words.
+    pub fn apart(&self) -> Option<String> {
+        let stride = self.access.stride.as_ref()?;
+        Some(apart(self.access, stride, "elements"))
+    }
+
     /// Size of the element in bytes.
     pub fn element(&self) -> u64 {
         u64::from(self.access.bytes_per_lane)
@@ -45,12 +51,6 @@ impl Costly<'_> {
     }
 }
 
-/// One access on its way to becoming a finding.
-pub(crate) struct Candidate {
-    /// The rule.
-    pub rule: &'static str,
-    /// Index into the facts' accesses.
-    pub index: usize,
 /// `` `n` elements (4096 bytes) apart ``; without the number where the finding holds for other values of the symbols as well.
 pub(crate) fn apart(access: &Access, stride: &Stride, elements: &str) -> String {
     let bytes = stride.bytes.unsigned_abs();
@@ -76,6 +76,12 @@ pub(crate) fn ahead(access: &Access) -> Option<u32> {
     access.ahead.filter(|ahead| copies && *ahead > 0)
 }
 
+/// One access on its way to becoming a finding.
+pub(crate) struct Candidate {
+    /// The rule.
+    pub rule: &'static str,
+    /// Index into the facts' accesses.
+    pub index: usize,
     /// The number: `32 sectors per request (ideal 4)`.
     pub number: String,
     /// What to do.
