@@ -81,6 +81,7 @@ mod replaced;
 mod results;
 mod series;
 pub mod settings;
+mod shares;
 mod size;
 mod sizes;
 mod sources;

@@ -199,7 +199,38 @@ impl FileAnalysis {
         missing.dedup();
         missing
     }
+impl PlacedFinding {
+    /// True where another finding says the same of the same kernel: one change mends both.
+    pub fn is_cause_of(&self, other: &PlacedFinding) -> bool {
+        (self.rule, &self.kernel, &self.message) == (other.rule, &other.kernel, &other.message)
+    }
 }
+
+}
+    /// What was found of a kernel, in it and at its launch, each cause once: of its places the loudest.
+    pub fn causes(&self, kernel: &PlacedKernel) -> Vec<&PlacedFinding> {
+        let name = Some(kernel.analysis.facts.name.as_str());
+        let inside = |kernel: &PlacedKernel, finding: &PlacedFinding| {
+            (kernel.start..=kernel.end).contains(&finding.range.start)
+        };
+        let at_launch = |finding: &PlacedFinding| {
+            finding.kernel.as_deref() == name
+                && !self.kernels.iter().any(|other| inside(other, finding))
+        };
+        let mut causes: Vec<&PlacedFinding> = Vec::new();
+        for finding in &self.findings {
+            if !inside(kernel, finding) && !at_launch(finding) {
+                continue;
+            }
+            match causes.iter_mut().find(|known| known.is_cause_of(finding)) {
+                Some(known) if finding.severity > known.severity => *known = finding,
+                Some(_) => {}
+                None => causes.push(finding),
+            }
+        }
+        causes
+    }
+
 
 fn count(analysis: &FileAnalysis, document: &Document, file: &str, stats: &mut wire::Stats) {
     stats.kernels = analysis.found as u64;

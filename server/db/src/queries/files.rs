@@ -18,6 +18,7 @@ use crate::program::{FileParts, Launched, kernels_of};
 use crate::queries::hosts::HostProgram;
 use crate::queries::variants::{FileQuestion, KernelQuestion};
 use crate::settings::Settings;
+use crate::shares;
 use crate::suppress;
 use crate::surroundings::Surroundings;
 use crate::{Cancel, Engine, FileAnalysis, LaunchAt, Overrides, PlacedFinding, PlacedKernel};
@@ -227,6 +228,7 @@ impl Engine {
             findings.extend(one.findings);
             problems.extend(one.problems);
         }
+        shares::weigh(&mut findings, &kernels);
         suppress::apply(
             &mut findings,
             &parts.directives,
@@ -239,9 +241,9 @@ impl Engine {
         }
         findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
         findings.dedup();
+        once_a_file(&mut findings);
         let text = &parts.programs[0].text;
         Some(FileAnalysis {
-        once_a_file(&mut findings);
             kernels,
             findings,
             profile,
@@ -254,8 +256,6 @@ impl Engine {
     }
 }
 
-fn losses(analysis: &FileAnalysis) -> usize {
-    let lost = analysis
 /// Rules about a way of writing kernels that a file has or has not: what they find of several kernels is one finding.
 const ONCE_A_FILE: [&str; 1] = ["div/early-exit-before-barrier"];
 
@@ -286,6 +286,8 @@ fn once_a_file(findings: &mut Vec<PlacedFinding>) {
     *findings = told;
 }
 
+fn losses(analysis: &FileAnalysis) -> usize {
+    let lost = analysis
         .kernels
         .iter()
         .map(|kernel| kernel.analysis.facts.not_understood.len());

@@ -171,6 +171,10 @@ impl Engine {
                 lowered.fingerprint,
             );
             let said = said
+            given.grid_by_text = *here
+                && parts.sites.iter().any(|said| {
+                    said.range == site.range && said.grid.is_some() && said.grid == site.grid
+                });
                 .filter(|_| !overrides.estimated_only)
                 .map(|said| said.placed(document, item.line, &lowered.kernel.places));
             let word = said.as_ref().filter(|said| said.current);

@@ -6,6 +6,7 @@ mod causes;
 mod contents;
 mod control;
 mod executed;
+mod findings_told;
 mod idioms;
 mod launch_order;
 mod launchers;

@@ -73,7 +73,7 @@ pub async fn handle(
                     render::lens::launch(kernel).map(|title| (title, next)),
                     // A click alone leads on: without its command it says nothing.
                     (!help.is_empty())
-                        .then(|| render::lens::help(kernel, &newest.analysed.file.findings))
+                        .then(|| render::lens::help(kernel, &newest.analysed.file))
                         .flatten()
                         .map(|title| (title, help)),
                 ];
