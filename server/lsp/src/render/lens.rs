@@ -149,16 +149,13 @@ pub fn losses(kernel: &PlacedKernel) -> Option<String> {
     figure::losses(kernel.analysis.facts.not_understood.len())
 }
 
-/// `launch 1 of 3: <<<64, 256>>>`, where there are several.
+/// `launch 1 of 3: <<<64, 256>>>`, where there are several; `launch set: <<<64, 256>>>` of one that the user set.
 pub fn launch(kernel: &PlacedKernel) -> Option<String> {
-    let shown = kernel.variants.get(kernel.variant)?;
-    (kernel.variants.len() > 1).then(|| {
-        format!(
-            "launch {} of {}: {shown}",
-            kernel.variant + 1,
-            kernel.variants.len()
-        )
-    })
+    let (number, of, text) = (kernel.number(), kernel.order.len(), kernel.launch_text());
+    if kernel.set.is_some() {
+        return Some(format!("launch set: {text}"));
+    }
+    (of > 1).then(|| format!("launch {number} of {of}: {text}"))
 }
 
 /// `1.58x: smem/bank-conflict (1 of 3 findings)`: of what the user sees of a kernel, in it and at its launch, the finding whose
