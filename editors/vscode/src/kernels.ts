@@ -40,3 +40,20 @@ export function describeKernel({ time, bottleneck, best, findings, why_impossibl
   const help = best === null ? (findings === 0 ? [] : [`${findings} finding${findings === 1 ? "" : "s"}`]) : [`${best.gain.toFixed(2)}x: ${best.rule}`];
   return [(time ?? "no estimate").replaceAll("`", ""), ...(bottleneck === null ? [] : [bottleneck]), ...help].join(" · ");
 }
+
+/** The kernel at a line of a document: the last one whose name is not below it. */
+export function kernelAt(kernels: KernelEntry[], uri: string, line: number): KernelEntry | undefined {
+  let here: KernelEntry | undefined;
+  for (const one of kernels) {
+    const start = one.range.start.line;
+    if (one.uri === uri && start <= line && (here === undefined || start > here.range.start.line)) here = one;
+  }
+  return here;
+}
+
+/** `copy 152 µs · memory bandwidth · 100 %`: the time, what bounds it and the occupancy, for the status bar. */
+export function statusOf({ kernel, time, bottleneck, occupancy, why_impossible }: KernelEntry): string {
+  if (why_impossible !== null) return `${kernel}: cannot launch`;
+  const took = time === null ? [kernel] : [`${kernel} ${time.replaceAll("`", "")}`];
+  return [...took, ...(bottleneck === null ? [] : [bottleneck]), `${Math.round(occupancy * 100)} %`].join(" · ");
+}

@@ -1,14 +1,22 @@
-// The status bar item: the target GPU and how the server is.
+// The status bar item: the target GPU, the kernel at the cursor and how the server is.
 
 import * as vscode from "vscode";
 import { kernelFileInSight } from "./documents";
 import type { Gpu } from "./gpu";
+import { kernelAt, statusOf, type KernelEntry } from "./kernels";
+import { kernels } from "./kernelTree";
 import { describe } from "./locate";
 import type { Phase, Session } from "./session";
+
+/** How long after a change the figures are asked for anew. */
+const PAUSE_MS = 500;
 
 export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("warplens.status", vscode.StatusBarAlignment.Right, 100);
   private readonly disposables: vscode.Disposable[];
+  private known: KernelEntry[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private asked = 0;
 
   constructor(
     private readonly session: Session,
@@ -17,8 +25,15 @@ export class StatusItem implements vscode.Disposable {
     this.item.name = "warplens";
     this.item.command = "warplens.menu";
     const update = () => this.update();
+    const soon = () => this.soon();
     this.disposables = [
       this.item,
+      session.onDidChange(soon),
+      session.onDidRefresh(soon),
+      gpu.onDidChange(soon),
+      vscode.workspace.onDidChangeTextDocument(soon),
+      vscode.window.onDidChangeActiveTextEditor(soon),
+      vscode.window.onDidChangeTextEditorSelection(update),
       session.onDidChange(update),
       gpu.onDidChange(update),
       vscode.window.onDidChangeVisibleTextEditors(update),
@@ -28,22 +43,55 @@ export class StatusItem implements vscode.Disposable {
       }),
     ];
     this.update();
+    this.soon();
   }
 
   dispose(): void {
+    clearTimeout(this.timer);
     vscode.Disposable.from(...this.disposables).dispose();
+  }
+
+  /** Asks for the figures of the kernels when nothing was typed for a while; the answer to the last question counts. */
+  private soon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.ask(), PAUSE_MS);
+  }
+
+  private async ask(): Promise<void> {
+    const number = ++this.asked;
+    let known: KernelEntry[] = [];
+    if (this.session.server !== undefined && kernelFileInSight()) {
+      try {
+        known = await kernels(this.session);
+      } catch {
+        // A server that ends answers nothing: its end is shown.
+      }
+    }
+    if (number !== this.asked) return;
+    this.known = known;
+    this.update();
+  }
+
+  /** The figures of the kernel at the cursor. */
+  private kernelHere(): string | undefined {
+    const editor = vscode.window.activeTextEditor;
+    if (editor === undefined) return undefined;
+    const here = kernelAt(this.known, editor.document.uri.toString(), editor.selection.active.line);
+    return here === undefined ? undefined : statusOf(here);
   }
 
   private update(): void {
     const phase = this.session.phase;
     const gpu = this.gpu.id;
     const lost = lostKernels();
+    const here = this.kernelHere();
     switch (phase.kind) {
       case "starting":
         this.item.text = "$(loading~spin) warplens";
         break;
       case "running":
         this.item.text = `$(${this.session.recording === undefined ? "circuit-board" : "record"}) ${gpu ?? "warplens"}${this.gpu.isDefault ? " (default)" : ""}`;
+        if (here !== undefined) this.item.text += ` · ${here}`;
         if (lost > 0) this.item.text += ` $(warning) ${lost} ${lost === 1 ? "kernel" : "kernels"} lost`;
         break;
       case "failed":

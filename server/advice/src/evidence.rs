@@ -71,13 +71,6 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         Depends::Thread => Severity::Error,
         _ if finding.gain > 1.0 && (is_idle(ctx) || is_split(ctx)) => Severity::Hint,
         Depends::Resources | Depends::Residency if taken(false) => Severity::Hint,
-        Depends::Launch if block_guessed && access.is_some() && is_one_row(ctx.kernel) => {
-            if access.is_some_and(|access| has_guessed_stride(ctx, access)) {
-                Severity::Hint
-            } else {
-                Severity::Information
-            }
-        }
         Depends::Residency | Depends::Launch if block_guessed => Severity::Hint,
         Depends::Residency if is_shared_open(ctx) => Severity::Hint,
         Depends::Launch if access.is_some_and(|access| has_guessed_stride(ctx, access)) => {

@@ -174,6 +174,8 @@ pub struct Context<'a> {
     pub registers_known: bool,
     /// True where one statement launches the kernel with several blocks, of which this is one: a program that tries them.
     pub block_varies: bool,
+    /// True where the text of the launch says the grid, whatever the program is started with.
+    pub grid_by_text: bool,
     /// The program that launches asks for more dynamic shared memory than every block is granted; `None` where no program
     /// is seen to launch it.
     pub asks_for_shared: Option<bool>,

@@ -25,6 +25,7 @@ pub(crate) struct Kernel {
     pub compiled: CompiledKernel,
     /// One statement launches it with several blocks.
     pub block_varies: bool,
+    pub grid_by_text: bool,
     pub asks_for_shared: Option<bool>,
     pub cluster: Option<[u64; 3]>,
     pub allows_large_clusters: Option<bool>,
@@ -34,12 +35,13 @@ pub(crate) struct Kernel {
     pub cycles: Option<f64>,
     /// What any change of the facts gains.
     pub trial: f64,
+    pub profile: Arc<Profile>,
 }
 
-fn a100() -> Arc<Profile> {
-    Profiles::builtin()
-        .get("a100-sxm4-40gb")
-        .expect("the default GPU has a profile")
+/// The profile of that id.
+pub(crate) fn profile(id: &str) -> Arc<Profile> {
+    let found = Profiles::builtin().get(id);
+    found.unwrap_or_else(|| panic!("{id} has a profile"))
 }
 
 impl Kernel {
@@ -78,12 +80,14 @@ impl Kernel {
             registers_known: false,
             compiled: CompiledKernel::default(),
             block_varies: false,
+            grid_by_text: false,
             asks_for_shared: None,
             cluster: None,
             allows_large_clusters: None,
             rounded_up: Vec::new(),
             cycles: Some(1e6),
             trial: 1.0,
+            profile: profile("a100-sxm4-40gb"),
         }
     }
 
@@ -160,7 +164,12 @@ impl Kernel {
             ..self.facts.clone()
         };
         let compiled = Arc::new(self.compiled.clone());
-        let input = ModelInput::new(Arc::new(facts), compiled, a100(), resources);
+        let input = ModelInput::new(
+            Arc::new(facts),
+            compiled,
+            Arc::clone(&self.profile),
+            resources,
+        );
         run(&Context {
             input: &input,
             facts: &input.facts,
@@ -171,6 +180,7 @@ impl Kernel {
             registers_known: self.registers_known,
             enabled,
             block_varies: self.block_varies,
+            grid_by_text: self.grid_by_text,
             asks_for_shared: self.asks_for_shared,
             cluster: self.cluster,
             allows_large_clusters: self.allows_large_clusters,
@@ -248,6 +258,7 @@ pub(crate) fn access(line: u32) -> Access {
             bytes: 4,
             text: "1".to_owned(),
             symbolic: false,
+            in_bytes: false,
             unit_elsewhere: false,
         }),
         field: None,
@@ -289,6 +300,7 @@ pub(crate) fn strided(line: u32, elements: i64) -> Access {
             bytes: 4 * elements,
             text: elements.to_string(),
             symbolic: false,
+            in_bytes: false,
             unit_elsewhere: false,
         }),
         transactions_per_request: Some(sectors),
@@ -308,6 +320,7 @@ pub(crate) fn column_walk(line: u32) -> Access {
             bytes: 4096,
             text: "n".to_owned(),
             symbolic: true,
+            in_bytes: false,
             unit_elsewhere: true,
         }),
         ..strided(line, 1024)

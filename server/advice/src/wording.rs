@@ -14,8 +14,9 @@ pub(crate) const COSTLY: f64 = 1.10;
 pub const VISIBLE: f64 = 1.05;
 /// Letters of a headline, at most.
 pub(crate) const HEADLINE: usize = 100;
-/// Letters of a name in a headline, at most.
+/// Letters of a name in a headline, at most; and where the figure would not fit otherwise.
 const NAME: usize = 24;
+const SHORTEST_NAME: usize = 12;
 /// More assumptions than this are cut short: a message is one line.
 const ASSUMPTIONS_SHOWN: usize = 3;
 
@@ -71,11 +72,16 @@ fn times(gain: f64) -> String {
 
 /// A name that is quoted in a headline, its middle left out where it is long.
 pub(crate) fn short(name: &str) -> String {
+    shortened(name, NAME)
+}
+
+/// A name in at most so many letters, its middle left out where it is longer.
+fn shortened(name: &str, most: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= NAME {
+    if letters.len() <= most {
         return name.to_owned();
     }
-    let (head, tail) = (NAME / 2, NAME - NAME / 2 - 1);
+    let (head, tail) = (most / 2, most.saturating_sub(most / 2 + 1));
     let tail = &letters[letters.len() - tail..];
     letters[..head].iter().chain(&['…']).chain(tail).collect()
 }
@@ -138,11 +144,45 @@ pub(crate) fn headed(finding: &mut Finding) {
         false => (String::new(), ""),
     };
     let room = HEADLINE.saturating_sub(before.chars().count() + after.chars().count());
-    let fitted = fitted(what, room);
-    let cut = (fitted != what).then_some(what);
+    let fitted = fitted(&with_short_names(what, room), room);
+    let cut = (fitted != what && !is_told(what, &fitted, clauses.clone())).then_some(what);
     let mut lines = vec![format!("{before}{fitted}{after}")];
     lines.extend(cut.into_iter().chain(clauses).map(str::to_owned));
     finding.message = lines.join("\n");
+}
+
+/// `text` with the names in code marks shortened as far as it takes to fit into `room` letters, where that is enough.
+fn with_short_names(text: &str, room: usize) -> String {
+    let fits = |text: &str| text.chars().count() <= room;
+    let tries = (SHORTEST_NAME..NAME).rev().map(|most| {
+        let pieces = text.split('`').enumerate();
+        let pieces = pieces.map(|(at, piece)| match at % 2 {
+            0 => piece.to_owned(),
+            _ => shortened(piece, most),
+        });
+        pieces.collect::<Vec<_>>().join("`")
+    });
+    let mut tries = tries.skip_while(|shorter| !fits(shorter));
+    let shorter = if fits(text) { None } else { tries.next() };
+    shorter.unwrap_or_else(|| text.to_owned())
+}
+
+/// True where the clauses below tell what a headline has no room for.
+fn is_told<'a>(what: &str, fitted: &str, clauses: impl Iterator<Item = &'a str>) -> bool {
+    let below: Vec<&str> = clauses.flat_map(words).collect();
+    let mut left = words(fitted).collect::<Vec<_>>();
+    let lost = words(what).filter(|word| {
+        let at = left.iter().position(|kept| kept == word);
+        at.map(|at| left.swap_remove(at)).is_none()
+    });
+    let mut lost = lost.peekable();
+    lost.peek().is_none() || lost.all(|word| below.contains(&word))
+}
+
+/// The words and numbers of a clause.
+fn words(clause: &str) -> impl Iterator<Item = &str> {
+    let parts = clause.split(|letter: char| !(letter.is_alphanumeric() || "_.%".contains(letter)));
+    parts.filter(|part| !part.is_empty())
 }
 
 /// `text` in at most `room` letters: without its last clauses, else cut at a word.
@@ -371,6 +411,28 @@ mod tests {
                 .count()
                 <= TITLE
         );
+    }
+
+    #[test]
+    fn what_a_headline_has_no_room_for_is_told_once() {
+        let message = |clauses: &[&str]| {
+            let mut finding = Kernel::new()
+                .access(column_walk(5))
+                .findings(|_| 1.0)
+                .remove(0);
+            finding.message = clauses.join("\n");
+            headed(&mut finding);
+            finding.message
+        };
+        let long = "store each of the many fields that a structure of the array has as an array \
+                    of its own so that warps read less (32 sectors per request, ideal 4)";
+        let below = "32 sectors per request (ideal 4): `p[i].mass` is 32 bytes apart";
+        let told = message(&[long, below]);
+        assert!(told.ends_with(&format!("\n{long}\n{below}")), "{told}");
+        let words = long.rsplit_once(" (").map_or("", |(words, _)| words);
+        let below = format!("{words}: 32 sectors per request, ideal 4");
+        let told = message(&[long, &below]);
+        assert_eq!(told.matches("fields").count(), 2, "{told}");
     }
 
     #[test]

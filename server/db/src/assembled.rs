@@ -172,6 +172,7 @@ fn result(
             number: 1,
             of: 1,
             text: "<<<?, ?>>>".to_owned(),
+            at: 0,
         },
         assumptions: assumptions
             .into_iter()

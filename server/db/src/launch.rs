@@ -42,6 +42,8 @@ pub(crate) struct Given {
     pub(crate) place: Option<Range<usize>>,
     /// The same statement launches it with other blocks too.
     pub(crate) block_varies: bool,
+    /// The text of the launch says the grid, whatever the program is started with.
+    pub(crate) grid_by_text: bool,
     /// The program that launches asks for more dynamic shared memory than every block is granted.
     pub(crate) asks_for_shared: Option<bool>,
     /// Blocks of a cluster, where the launch says them.
@@ -77,7 +79,7 @@ impl Hash for Given {
         (self.dynamic_shared, self.shared_source).hash(state);
         (&self.arguments, &self.probabilities).hash(state);
         self.reals.hash(state);
-        (self.block_varies, self.asks_for_shared).hash(state);
+        (self.block_varies, self.grid_by_text, self.asks_for_shared).hash(state);
         (self.cluster, self.allows_large_clusters).hash(state);
         (&self.array_bytes, &self.boxes, &self.contents).hash(state);
         for memory in &self.memory {
@@ -244,6 +246,7 @@ impl Given {
             probabilities,
             place,
             block_varies: false,
+            grid_by_text: false,
             asks_for_shared: None,
             cluster: None,
             allows_large_clusters: None,

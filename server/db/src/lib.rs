@@ -82,6 +82,7 @@ mod replaced;
 mod results;
 mod series;
 pub mod settings;
+mod shares;
 mod size;
 mod sizes;
 mod sources;
@@ -151,6 +152,9 @@ pub struct Overrides {
     pub template_args: BTreeMap<String, String>,
     /// Which launches of a kernel are looked at.
     pub variants: Variants,
+    /// Where all are: by kernel name the number of the launch that one which the user sets takes what it leaves open from, the
+    /// costliest where none is given.
+    pub set_on: BTreeMap<String, usize>,
     /// Estimates also where a compiler spoke: to compare with a text that none has seen.
     pub estimated_only: bool,
     /// No findings but about launches that cannot happen.
@@ -284,9 +288,14 @@ pub struct PlacedKernel {
     pub analysis: Arc<KernelAnalysis>,
     /// The kernel's language: a program in a string literal has another one than its file.
     pub language: Language,
-    /// Which of the launches it was analysed under.
+    /// Which of the launches it was analysed under, in the order of the text.
     pub variant: usize,
-    /// The launches, each in a few words.
+    /// The order in which its launches are told, the costliest first: numbers among those of the text. The one alone that the user
+    /// set in place of them.
+    pub order: Vec<usize>,
+    /// What the user set of its launch.
+    pub set: Option<LaunchValues>,
+    /// The launches in the order of the text, each in a few words.
     pub variants: Vec<String>,
     /// The blocks of the launches that were seen; `None` where one is not known.
     pub blocks: Vec<Option<[u64; 3]>>,
@@ -329,6 +338,19 @@ pub struct RunLaunch {
 }
 
 impl PlacedKernel {
+    /// The number under which the launch is told, from 1.
+    pub fn number(&self) -> usize {
+        let before = self.order.iter().take_while(|at| **at != self.variant);
+        before.count() + 1
+    }
+
+    /// The launch in a few words.
+    pub fn launch_text(&self) -> &str {
+        self.variants
+            .get(self.variant)
+            .map_or("", |text| text.as_str())
+    }
+
     /// Absolute bytes of a span.
     pub fn place(&self, span: Span) -> Range<usize> {
         let bytes = self.places.bytes(span);

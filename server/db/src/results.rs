@@ -61,8 +61,13 @@ impl Engine {
                 gpu,
                 ..settings.clone()
             };
+            let set_on = match &overrides.variants {
+                Variants::Chosen(chosen) => chosen.clone(),
+                Variants::All => BTreeMap::new(),
+            };
             let overrides = Overrides {
                 variants: Variants::All,
+                set_on,
                 ..overrides.clone()
             };
             let Some(analysis) =
@@ -70,7 +75,7 @@ impl Engine {
             else {
                 continue;
             };
-            let selected: Vec<&PlacedKernel> = analysis
+            let mut selected: Vec<&PlacedKernel> = analysis
                 .kernels
                 .iter()
                 .filter(|placed| {
@@ -79,6 +84,10 @@ impl Engine {
                 .collect();
             if !selected.is_empty() {
                 refuse_unfit_contents(&selected, &overrides)?;
+            }
+            // Of each kernel the costliest launch first.
+            for launches in selected.chunk_by_mut(|a, b| a.start == b.start) {
+                launches.sort_by_key(|placed| placed.number());
             }
             for placed in selected {
                 results.push(result(placed, document, &file, models));
@@ -190,7 +199,38 @@ fn refuse_unfit_contents(kernels: &[&PlacedKernel], overrides: &Overrides) -> Re
     Ok(())
 }
 
+impl PlacedFinding {
+    /// True where another finding says the same of the same kernel: one change mends both.
+    pub fn is_cause_of(&self, other: &PlacedFinding) -> bool {
+        (self.rule, &self.kernel, &self.message) == (other.rule, &other.kernel, &other.message)
+    }
+}
+
 impl FileAnalysis {
+    /// What was found of a kernel, in it and at its launch, each cause once: of its places the loudest.
+    pub fn causes(&self, kernel: &PlacedKernel) -> Vec<&PlacedFinding> {
+        let name = Some(kernel.analysis.facts.name.as_str());
+        let inside = |kernel: &PlacedKernel, finding: &PlacedFinding| {
+            (kernel.start..=kernel.end).contains(&finding.range.start)
+        };
+        let at_launch = |finding: &PlacedFinding| {
+            finding.kernel.as_deref() == name
+                && !self.kernels.iter().any(|other| inside(other, finding))
+        };
+        let mut causes: Vec<&PlacedFinding> = Vec::new();
+        for finding in &self.findings {
+            if !inside(kernel, finding) && !at_launch(finding) {
+                continue;
+            }
+            match causes.iter_mut().find(|known| known.is_cause_of(finding)) {
+                Some(known) if finding.severity > known.severity => *known = finding,
+                Some(_) => {}
+                None => causes.push(finding),
+            }
+        }
+        causes
+    }
+
     /// Headers that were not found, as spelled, none twice.
     #[must_use]
     pub fn missing_headers(&self) -> Vec<String> {
@@ -390,13 +430,10 @@ fn result(
             run: placed.run.as_ref().map(|run| run.said.to_string()),
         },
         variant: wire::Variant {
-            number: placed.variant as u64 + 1,
-            of: placed.variants.len() as u64,
-            text: placed
-                .variants
-                .get(placed.variant)
-                .cloned()
-                .unwrap_or_default(),
+            number: placed.number() as u64,
+            of: placed.order.len() as u64,
+            text: placed.launch_text().to_owned(),
+            at: placed.variant,
         },
         assumptions: assumptions(analysis).collect(),
         constraints: facts.constraints.clone(),

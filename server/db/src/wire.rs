@@ -168,12 +168,15 @@ pub struct Changed {
 /// One of the launches that were found of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Variant {
-    /// From 1.
+    /// From 1, which is the costliest on this GPU.
     pub number: u64,
     /// How many there are.
     pub of: u64,
     /// In a few words: `<<<64, 256>>>`, `?` for what is not known.
     pub text: String,
+    /// Which of the launches it is in the order of the text, whatever the GPU.
+    #[serde(skip)]
+    pub at: usize,
 }
 
 /// The launch in force.

@@ -666,21 +666,19 @@ impl Measure<'_> {
         }
         let value = self.arena.value(total)?;
         let symbolic = self.arena.as_const(total).is_none();
-        let text = {
+        let (constant, terms) = self.arena.terms(total);
+        let in_bytes = constant % bytes != 0 || terms.iter().any(|&(_, c)| c % bytes != 0);
+        let told = if in_bytes {
+            total
+        } else {
             let divisor = self.arena.constant(bytes);
-            let (constant, terms) = self.arena.terms(total);
-            if constant % bytes == 0 && terms.iter().all(|&(_, c)| c % bytes == 0) {
-                let elements = self
-                    .arena
-                    .binary(warplens_symbolic::BinaryOp::Div, total, divisor);
-                self.arena.text(elements)
-            } else {
-                format!("{value} bytes")
-            }
+            self.arena
+                .binary(warplens_symbolic::BinaryOp::Div, total, divisor)
         };
         Some(Stride {
             bytes: value,
-            text,
+            text: self.arena.text(told),
+            in_bytes,
             symbolic,
             unit_elsewhere,
         })

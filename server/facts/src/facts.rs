@@ -136,6 +136,8 @@ pub struct Stride {
     pub bytes: i64,
     /// As the source says it, in elements: `1`, `32`, `n`.
     pub text: String,
+    /// The text is in bytes: the distance is no whole number of elements.
+    pub in_bytes: bool,
     /// True where the distance depends on a parameter (a leading dimension, usually).
     pub symbolic: bool,
     /// True where some other term of the index (another coordinate or a loop counter) moves by one element:

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warplens_db::{FileAnalysis, PlacedKernel};
+use warplens_db::{FileAnalysis, LaunchValues, PlacedKernel};
 use warplens_models::ModelId;
 use warplens_report::check;
 
@@ -16,6 +16,35 @@ pub struct EarlierTime {
     pub time_ms: Option<f64>,
     gpu: String,
     model: ModelId,
+    launch: ShownLaunch,
+}
+
+/// Which launch a kernel was shown under.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownLaunch {
+    variant: usize,
+    of: usize,
+    text: String,
+    set: Option<LaunchValues>,
+}
+
+impl ShownLaunch {
+    /// The launch that a kernel is shown under now.
+    pub fn of(kernel: &PlacedKernel) -> ShownLaunch {
+        ShownLaunch {
+            variant: kernel.variant,
+            of: kernel.variants.len(),
+            text: kernel.launch_text().to_owned(),
+            set: kernel.set.clone(),
+        }
+    }
+
+    /// Whether that is the same launch, perhaps edited: where launches were added or removed, the one with the same size.
+    pub fn is_of(&self, kernel: &PlacedKernel) -> bool {
+        let now = ShownLaunch::of(kernel);
+        let in_place = (self.variant, self.of) == (now.variant, now.of);
+        self.set == now.set && (in_place || self.of != now.of && self.text == now.text)
+    }
 }
 
 /// Times by the kernels' plain names, in their order in the file.
@@ -58,12 +87,15 @@ impl EarlierTime {
             time_ms: estimate.time_ms,
             gpu: analysis.profile.id.clone(),
             model: analysis.model,
+            launch: ShownLaunch::of(kernel),
         })
     }
 
-    /// Whether it is a time on the GPU and by the model that the kernel is predicted for: only edits are compared.
+    /// Whether it is a time on the GPU, by the model and under the launch that the kernel is predicted for: only edits are compared.
     pub fn is_comparable(&self, kernel: &PlacedKernel) -> bool {
-        self.gpu == kernel.analysis.profile.id && self.model == kernel.analysis.model
+        self.gpu == kernel.analysis.profile.id
+            && self.model == kernel.analysis.model
+            && self.launch.is_of(kernel)
     }
 }
 

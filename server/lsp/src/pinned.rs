@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ropey::Rope;
 use warplens_db::{FileAnalysis, PlacedKernel};
 
+use crate::earlier::ShownLaunch;
+
 /// Lines of two texts that are compared with each other, at most; beyond, only those around the edit are matched.
 const MOST_COMPARED: usize = 1 << 18;
 
@@ -13,6 +15,7 @@ const MOST_COMPARED: usize = 1 << 18;
 pub struct LineShares {
     lines: Vec<(String, f64)>,
     gpu: String,
+    launch: ShownLaunch,
 }
 
 /// By the kernels' plain names, in their order in the file.
@@ -42,13 +45,14 @@ impl LineShares {
         LineShares {
             lines: lines.collect(),
             gpu: kernel.analysis.profile.id.clone(),
+            launch: ShownLaunch::of(kernel),
         }
     }
 
     /// For the lines of the kernel's text now, what the same line took: by its place in the file, from 0. Empty where the kernel is
-    /// predicted for another GPU now.
+    /// predicted for another GPU or under another launch now.
     pub fn before(&self, kernel: &PlacedKernel, rope: &Rope) -> BTreeMap<u32, f64> {
-        if self.gpu != kernel.analysis.profile.id {
+        if self.gpu != kernel.analysis.profile.id || !self.launch.is_of(kernel) {
             return BTreeMap::new();
         }
         let (places, now): (Vec<u32>, Vec<String>) = code(kernel, rope).into_iter().unzip();

@@ -33,7 +33,7 @@ fn number(analysed: &Analysed) -> u64 {
         render::lens::assumptions(kernel).hash(&mut hasher);
         render::lens::losses(kernel).hash(&mut hasher);
         render::lens::launch(kernel).hash(&mut hasher);
-        render::lens::help(kernel, &analysed.file.findings).hash(&mut hasher);
+        render::lens::help(kernel, &analysed.file).hash(&mut hasher);
     }
     if let Some(file) = &effective.file {
         format!("{:?}", file.problems).hash(&mut hasher);

@@ -28,7 +28,7 @@ pub use global::{
     Access, GlobalRequest, address_period, global_request, global_unit_bytes, lines_looked_up,
 };
 pub use launch::launch_problem;
-pub use occupancy::{Limiter, Limits, Occupancy, occupancy, registers_for_blocks};
+pub use occupancy::{Limiter, Limits, Occupancy, Step, occupancy, registers_for_blocks};
 pub use pipe::{Mix, Pipe, Timing};
 pub use profile::{Figure, KeySpec, Profile, Vendor};
 pub use profiles::{DEFAULT_GPU, Profiles};

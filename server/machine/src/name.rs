@@ -32,6 +32,91 @@ const SERIES: [&str; 15] = [
     "radeon", "pro", "rx", "instinct", "arc",
 ];
 
+/// A GPU's name taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// What tells models apart, without case and punctuation: `a100`, `1080ti`.
+    pub(crate) model: String,
+    board: Option<String>,
+    memory: Option<String>,
+}
+
+impl Parts {
+    /// The parts of a name, whatever their order behind the series: `NVIDIA A100 80GB PCIe`, `Tesla V100-SXM2-32GB`.
+    pub(crate) fn of(name: &str) -> Parts {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        let words = words.map(str::to_ascii_lowercase);
+        let words = words.filter(|word| !word.is_empty());
+        let mut parts = Parts {
+            model: String::new(),
+            board: None,
+            memory: None,
+        };
+        for word in words.skip_while(|word| SERIES.contains(&word.as_str())) {
+            if is_memory(&word) {
+                parts.memory = Some(word);
+            } else if is_board(&word) {
+                parts.board = Some(word);
+            } else if word != "gpu" && !word.starts_with("hbm") {
+                parts.model.push_str(&word);
+            }
+        }
+        parts
+    }
+
+    /// How many of the board and the memory that this one names are another's.
+    pub(crate) fn shared(&self, other: &Parts) -> usize {
+        let same = |own: &Option<String>, other: &Option<String>| own.is_some() && own == other;
+        usize::from(same(&self.board, &other.board))
+            + usize::from(same(&self.memory, &other.memory))
+    }
+
+    /// Whether another has the model, the board and the memory, as far as this one names them.
+    pub(crate) fn is_all_of(&self, other: &Parts) -> bool {
+        let named = usize::from(self.board.is_some()) + usize::from(self.memory.is_some());
+        self.model == other.model && self.shared(other) == named
+    }
+
+    /// Whether the model is another's but for letters at its end: `k40` of `k40c`, `1080` of `1080ti`.
+    pub(crate) fn begins(&self, other: &Parts) -> bool {
+        let has_digits = self.model.contains(|c: char| c.is_ascii_digit());
+        let rest = other.model.strip_prefix(&self.model);
+        let letters = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+        has_digits && self.model.len() >= 3 && letters
+    }
+}
+
+/// The architectures that a name of a generation or a compute capability means, as profiles call them, without punctuation.
+pub(crate) fn generation(name: &str) -> Vec<String> {
+    if let Some((major, minor)) = name.trim().split_once('.')
+        && !major.is_empty()
+        && !minor.is_empty()
+        && is_number(major)
+        && is_number(minor)
+    {
+        return vec![format!("sm{major}{minor}")];
+    }
+    let of: &[&str] = match squeeze(name).as_str() {
+        "fermi" => &["sm20"],
+        "kepler" => &["sm30", "sm35"],
+        "maxwell" => &["sm50", "sm52"],
+        "pascal" => &["sm60", "sm61"],
+        "volta" => &["sm70"],
+        "turing" => &["sm75"],
+        "ampere" => &["sm80", "sm86", "sm87"],
+        "ada" | "lovelace" | "adalovelace" => &["sm89"],
+        "hopper" => &["sm90"],
+        "blackwell" => &["sm100", "sm120"],
+        "cdna" | "cdna1" => &["gfx908"],
+        "cdna2" => &["gfx90a"],
+        "cdna3" => &["gfx942"],
+        "rdna2" => &["gfx1030", "gfx1032"],
+        "rdna3" => &["gfx1100"],
+        _ => &[],
+    };
+    of.iter().map(|&one| one.to_owned()).collect()
+}
+
 /// Whether `wanted`, squeezed, is what is left of a GPU's name or id without some words that may be left out.
 pub(crate) fn is_short_for(wanted: &str, name: &str) -> bool {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric());
@@ -54,13 +139,21 @@ fn begins(wanted: &str, words: &[String], first: bool) -> bool {
 
 /// Makers and series stand before what tells GPUs apart, boards and sizes of memory behind it.
 fn is_optional(word: &str, first: bool) -> bool {
-    let memory = word.strip_suffix("gb").is_some_and(is_number);
-    let board = word == "pcie" || word.strip_prefix("sxm").is_some_and(is_number);
     if first {
         SERIES.contains(&word)
     } else {
-        memory || board || word == "gpu"
+        is_memory(word) || is_board(word) || word == "gpu"
     }
+}
+
+/// `80gb`.
+fn is_memory(word: &str) -> bool {
+    word.strip_suffix("gb").is_some_and(is_number)
+}
+
+/// `pcie`, `sxm4`, `nvl`.
+fn is_board(word: &str) -> bool {
+    word == "pcie" || word == "nvl" || word.strip_prefix("sxm").is_some_and(is_number)
 }
 
 /// A driver's name of a GPU without the kind of its memory, which some end with (`NVIDIA H100 80GB HBM3`).

@@ -79,10 +79,28 @@ pub struct Occupancy {
     pub limiter: Limiter,
     /// The smallest change that raises `fraction`, in words; `None` where nothing would.
     pub next_step: Option<String>,
+    /// What that change is.
+    pub step: Option<Step>,
     /// Why no block can run at all, in words; `None` where one can.
     pub why_impossible: Option<String>,
     /// Blocks each limit allows.
     pub limits: Limits,
+}
+
+/// A change that makes more warps resident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A larger grid.
+    Grid,
+    /// Less of what a block takes.
+    Lighter {
+        /// Registers of a thread.
+        registers: u32,
+        /// Bytes of shared memory of a block.
+        shared: u64,
+    },
+    /// Blocks of this many threads, as many threads in all.
+    Block(u64),
 }
 
 impl Occupancy {
@@ -95,6 +113,7 @@ impl Occupancy {
             fraction: 0.0,
             limiter: Limiter::Grid,
             next_step: None,
+            step: None,
             why_impossible: Some(why),
             limits: self.limits,
         }
@@ -137,18 +156,21 @@ pub fn occupancy(
             fraction: 0.0,
             limiter,
             next_step: None,
+            step: None,
             why_impossible: Some(why),
             limits,
         };
     }
     let (blocks, limiter) = limits.smallest();
     let warps = resident_warps(p, demand, blocks);
+    let (next_step, step) = next_step(p, demand, &limits).unzip();
     Occupancy {
         active_blocks_per_sm: blocks,
         active_warps_per_sm: warps,
         fraction: f64::from(warps) / f64::from(p.max_warps_per_sm),
         limiter,
-        next_step: next_step(p, demand, &limits),
+        next_step,
+        step,
         why_impossible: None,
         limits,
     }
@@ -298,7 +320,7 @@ fn most_shared(p: &Profile, blocks: u32) -> Option<u64> {
 }
 
 /// The smallest change to what limits that raises the number of resident warps.
-fn next_step(p: &Profile, demand: Demand, limits: &Limits) -> Option<String> {
+fn next_step(p: &Profile, demand: Demand, limits: &Limits) -> Option<(String, Step)> {
     let (blocks, limiter) = limits.smallest();
     let now = resident_warps(p, demand, blocks);
     if now >= p.max_warps_per_sm {
@@ -313,15 +335,19 @@ fn next_step(p: &Profile, demand: Demand, limits: &Limits) -> Option<String> {
         .0;
         let wanted = u64::from(fit) * u64::from(p.sms);
         let blocks = demand.blocks;
-        return Some(format!(
-            "launch at least {wanted} blocks (now {blocks}) to fill every SM"
-        ));
+        let text = format!("launch at least {wanted} blocks (now {blocks}) to fill every SM");
+        return Some((text, Step::Grid));
     }
     fewer_resources(p, demand, limits, blocks).or_else(|| other_block(p, demand, now))
 }
 
 /// Fewer registers, less shared memory or both, for at least one more block.
-fn fewer_resources(p: &Profile, demand: Demand, limits: &Limits, blocks: u32) -> Option<String> {
+fn fewer_resources(
+    p: &Profile,
+    demand: Demand,
+    limits: &Limits,
+    blocks: u32,
+) -> Option<(String, Step)> {
     let target = blocks + 1;
     if limits.warps < target || limits.blocks < target || limits.grid < target {
         return None;
@@ -350,13 +376,19 @@ fn fewer_resources(p: &Profile, demand: Demand, limits: &Limits, blocks: u32) ->
         ));
     }
     let reached = self::limits(p, lighter).smallest().0;
-    (reached >= target && !steps.is_empty())
-        .then(|| format!("use at most {} for {reached} blocks", steps.join(" and ")))
+    let step = Step::Lighter {
+        registers: lighter.registers,
+        shared: lighter.shared,
+    };
+    (reached >= target && !steps.is_empty()).then(|| {
+        let steps = steps.join(" and ");
+        (format!("use at most {steps} for {reached} blocks"), step)
+    })
 }
 
 /// The block size nearest to the present one, in whole warps, that makes more warps resident. The
 /// number of threads launched stays.
-fn other_block(p: &Profile, demand: Demand, now: u32) -> Option<String> {
+fn other_block(p: &Profile, demand: Demand, now: u32) -> Option<(String, Step)> {
     let present = warps_of_block(p, demand.threads);
     let most = u64::from(p.max_threads_per_block / p.warp_size);
     let all = demand.threads.saturating_mul(demand.blocks);
@@ -377,10 +409,11 @@ fn other_block(p: &Profile, demand: Demand, now: u32) -> Option<String> {
         let blocks = limits.smallest().0;
         let resident = resident_warps(p, changed, blocks);
         (resident > now).then(|| {
-            format!(
+            let text = format!(
                 "use blocks of {threads} threads (now {}) for {resident} of {} warps",
                 demand.threads, p.max_warps_per_sm
-            )
+            );
+            (text, Step::Block(threads))
         })
     };
     (1..most).find_map(|away| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::error::ProfileError;
 use crate::load;
-use crate::name::{architecture, is_short_for, squeeze, without_memory};
+use crate::name::{Parts, architecture, generation, is_short_for, squeeze, without_memory};
 use crate::profile::Profile;
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -79,18 +79,77 @@ impl Profiles {
     }
 
     /// The profile that a person means by `name`: its id; the GPU's name or id without case, punctuation and the words
-    /// that belong to its maker, its series, its board or its memory (`RTX 3090`, `h100`, `v100-sxm2`, `7900 XTX`); or an
-    /// architecture (`sm_90`, `sm_90a`, `compute_90`, `gfx942`). Of several the default, else the [largest](Self::largest).
+    /// that belong to its maker, its series, its board or its memory (`RTX 3090`, `h100`, `v100-sxm2`, `7900 XTX`), in
+    /// any order; the beginning of one model's name (`k40`); an architecture (`sm_90`, `sm_90a`, `compute_90`, `gfx942`, `8.0`)
+    /// or a generation (`hopper`). Of several the default, else the [largest](Self::largest).
     pub fn named(&self, name: &str) -> Option<Arc<Profile>> {
-        self.get(name).or_else(|| {
-            let wanted = squeeze(without_memory(name));
-            let architecture = architecture(&wanted);
-            self.largest(|profile| {
-                squeeze(&profile.architecture) == architecture
-                    || is_short_for(&wanted, &profile.id)
-                    || is_short_for(&wanted, &profile.name)
-            })
-        })
+        self.meant(name).map(|(profile, _)| profile)
+    }
+
+    /// The same, and whether it is the GPU of that name itself, not one that is like it.
+    pub fn meant(&self, name: &str) -> Option<(Arc<Profile>, bool)> {
+        if let Some(profile) = self.get(name) {
+            return Some((profile, true));
+        }
+        let wanted = squeeze(without_memory(name));
+        let short = self.largest(|profile| {
+            is_short_for(&wanted, &profile.id) || is_short_for(&wanted, &profile.name)
+        });
+        if let Some(profile) = short {
+            return Some((profile, true));
+        }
+        let like = || self.like(name).map(|profile| (profile, false));
+        let of_model = self.of_model(name).or_else(like);
+        of_model.or_else(|| self.of_architecture(name).map(|profile| (profile, false)))
+    }
+
+    /// A GPU of the model that a name names, with its board and its memory where there is one, and whether they are its.
+    fn of_model(&self, name: &str) -> Option<(Arc<Profile>, bool)> {
+        let wanted = Parts::of(name);
+        let alike = |profile: &Profile| {
+            let parts = Parts::of(&profile.name);
+            (!wanted.model.is_empty() && parts.model == wanted.model).then(|| wanted.shared(&parts))
+        };
+        let most = self.iter().filter_map(|profile| alike(&profile)).max()?;
+        let found = self.largest(|profile| alike(profile) == Some(most))?;
+        let is_it = wanted.is_all_of(&Parts::of(&found.name));
+        Some((found, is_it))
+    }
+
+    /// The GPU whose model a name begins, where it begins no other.
+    fn like(&self, name: &str) -> Option<Arc<Profile>> {
+        let wanted = Parts::of(name);
+        let mut models: Vec<String> = self
+            .iter()
+            .map(|profile| Parts::of(&profile.name))
+            .filter(|parts| wanted.begins(parts))
+            .map(|parts| parts.model)
+            .collect();
+        models.dedup();
+        match &models[..] {
+            [model] => self.largest(|profile| Parts::of(&profile.name).model == *model),
+            _ => None,
+        }
+    }
+
+    /// A GPU of an architecture, a compute capability or a generation.
+    fn of_architecture(&self, name: &str) -> Option<Arc<Profile>> {
+        let mut wanted = generation(name);
+        if wanted.is_empty() {
+            wanted.push(architecture(&squeeze(name)));
+        }
+        self.largest(|profile| wanted.contains(&squeeze(&profile.architecture)))
+    }
+
+    /// A GPU of a compute capability (`8.6`), else of the nearest one before it of the same generation.
+    pub fn of_capability(&self, capability: &str) -> Option<Arc<Profile>> {
+        let (major, minor) = capability.trim().split_once('.')?;
+        let wanted: (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+        let known = self.iter().filter_map(|profile| profile.compute_capability);
+        let nearest = known
+            .filter(|known| known.0 == wanted.0 && *known <= wanted)
+            .max()?;
+        self.largest(|profile| profile.compute_capability == Some(nearest))
     }
 
     /// All ids, sorted.

@@ -148,6 +148,8 @@ pub struct KernelTable {
     assumed: bool,
     /// A kernel has statements that were not understood.
     partial: bool,
+    /// A kernel is that of another GPU than the target.
+    elsewhere: bool,
 }
 
 impl Default for KernelTable {
@@ -164,9 +166,11 @@ impl Default for KernelTable {
                 ("limit", Align::Left),
                 ("MWP/CWP", Align::Right),
             ])
-            .elastic(0),
+            // Of a narrow line the time and what bounds it are left.
+            .elastic_names(0, &[8, 7, 2, 3, 6, 1]),
             assumed: false,
             partial: false,
+            elsewhere: false,
         }
     }
 }
@@ -182,11 +186,11 @@ impl KernelTable {
                 .heading(printable(&format!("{file} on {}", profile.id)));
         }
         for kernel in kernels {
-            self.kernel(kernel);
+            self.kernel(kernel, &analysis.profile.id);
         }
     }
 
-    fn kernel(&mut self, kernel: &PlacedKernel) {
+    fn kernel(&mut self, kernel: &PlacedKernel, target: &str) {
         let analysis = &kernel.analysis;
         let facts = &analysis.facts;
         let launch = &facts.launch;
@@ -209,8 +213,13 @@ impl KernelTable {
         let grid = grid.unwrap_or_else(|| extents(launch.grid));
         let grid = marked(grid, launch.grid_source);
         let block = marked(extents(launch.block), launch.block_source);
+        let mut name = format!("  {}", printable(&facts.name));
+        if analysis.profile.id != target {
+            self.elsewhere = true;
+            name = format!("{name} ({})", analysis.profile.id);
+        }
         self.table.row([
-            format!("  {}", printable(&facts.name)).into(),
+            name.into(),
             Cell::new(line.to_string(), Paint::Quiet),
             grid,
             block,
@@ -239,6 +248,13 @@ impl KernelTable {
                 Paint::Quiet,
                 "* assumed: say it in the source with `// warplens: block=(x,y) grid=(x,y)`, \
                  in warplens.toml, or with --block and --grid\n",
+            );
+        }
+        if self.elsewhere {
+            style.push(
+                &mut out,
+                Paint::Quiet,
+                "(GPU) on the nearest GPU that runs the kernel: the target does not\n",
             );
         }
         if self.partial {

@@ -663,6 +663,7 @@ pub(crate) mod tests {
                 number: 1,
                 of: 1,
                 text: "<<<64, 32x8>>>".to_owned(),
+                at: 0,
             },
             assumptions: vec![Assumption {
                 symbol: "n".to_owned(),

@@ -280,23 +280,31 @@ fn kernel(
     out
 }
 
-/// The changes with the largest gains, each with its line.
+/// The changes with the largest gains, each once with the lines that ask for it.
 fn best_first(out: &mut String, found: &[&Diagnostic]) {
-    let better: Vec<&&Diagnostic> = found
-        .iter()
-        .filter(|finding| finding.gain >= VISIBLE_GAIN)
-        .take(MOST_CHANGES)
-        .collect();
+    let mut better: Vec<(&str, Vec<u32>)> = Vec::new();
+    for finding in found.iter().filter(|one| one.gain >= VISIBLE_GAIN) {
+        let known = better.iter_mut().find(|(told, _)| *told == finding.message);
+        match known {
+            Some((_, lines)) => lines.push(finding.line),
+            None => better.push((&finding.message, vec![finding.line])),
+        }
+    }
+    better.truncate(MOST_CHANGES);
     if better.is_empty() {
         return;
     }
     out.push_str("<ol class=\"best\">\n");
-    for finding in better {
+    for (message, mut lines) in better {
+        lines.sort_unstable();
+        lines.dedup();
+        let word = if lines.len() == 1 { "line" } else { "lines" };
+        let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
         let _ = writeln!(
             out,
-            "<li>{} <span class=\"quiet\">(line {})</span></li>",
-            escape(&finding.message),
-            finding.line
+            "<li>{} <span class=\"quiet\">({word} {})</span></li>",
+            escape(message),
+            lines.join(", ")
         );
     }
     out.push_str("</ol>\n");

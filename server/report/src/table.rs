@@ -1,5 +1,6 @@
 //! Tables, aligned for a terminal or as Markdown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::escape::{escape, escape_markdown};
@@ -85,12 +86,18 @@ pub struct Table {
     rows: Vec<Row>,
     /// The column that gives way where the terminal is too narrow.
     elastic: Option<usize>,
+    /// The elastic column has names, which are cut in the middle.
+    names: bool,
+    /// Columns that are left out where that is not enough, in this order.
+    leaving: Vec<usize>,
 }
 
 /// Columns between two columns.
 const GAP: usize = 2;
 /// The elastic column never gets narrower than this.
 const LEAST: usize = 12;
+/// Nor than this while there are columns that may be left out.
+const READABLE: usize = 24;
 
 impl Table {
     /// An empty table with these columns.
@@ -102,6 +109,8 @@ impl Table {
                 .collect(),
             rows: Vec::new(),
             elastic: None,
+            names: false,
+            leaving: Vec::new(),
         }
     }
 
@@ -109,6 +118,16 @@ impl Table {
     #[must_use]
     pub fn elastic(mut self, column: usize) -> Table {
         self.elastic = Some(column);
+        self
+    }
+
+    /// The same of a column of names: their middle is cut, so that they stay different; and of the other columns these are left out,
+    /// in this order, where that is not enough.
+    #[must_use]
+    pub fn elastic_names(mut self, column: usize, leaving: &[usize]) -> Table {
+        self.elastic = Some(column);
+        self.names = true;
+        self.leaving = leaving.to_vec();
         self
     }
 
@@ -132,24 +151,24 @@ impl Table {
     /// Text under its titles, each line indented by `indent` columns and ended.
     pub fn render(&self, style: Style, indent: usize) -> String {
         let widths = self.widths(style, indent);
+        let head = self.head(&widths);
+        let line = |out: &mut String, cells: &[Cell]| {
+            self.line(out, cells, &widths, head, style, indent);
+        };
         let mut out = String::new();
         let titles = self
             .columns
             .iter()
             .map(|(title, _)| Cell::new(title.clone(), Paint::Quiet));
-        self.line(
-            &mut out,
-            &titles.collect::<Vec<_>>(),
-            &widths,
-            style,
-            indent,
-        );
+        line(&mut out, &titles.collect::<Vec<_>>());
         for row in &self.rows {
             match row {
-                Row::Cells(cells) => self.line(&mut out, cells, &widths, style, indent),
+                Row::Cells(cells) => line(&mut out, cells),
                 Row::Heading(text) => {
                     out.push_str(&" ".repeat(indent));
-                    style.push(&mut out, Paint::Strong, text);
+                    let room = style.width.map(|width| width.saturating_sub(indent));
+                    let text = room.map_or_else(|| text.clone(), |room| truncate(text, room));
+                    style.push(&mut out, Paint::Strong, &text);
                     out.push('\n');
                 }
             }
@@ -157,12 +176,50 @@ impl Table {
         out
     }
 
-    fn line(&self, out: &mut String, row: &[Cell], widths: &[usize], style: Style, indent: usize) {
+    /// Letters at the beginning of names that are cut: as many as at their end, unless other names stay apart then that do not so.
+    fn head(&self, widths: &[Option<usize>]) -> usize {
+        let (Some(column), true) = (self.elastic, self.names) else {
+            return usize::MAX;
+        };
+        let width = widths.get(column).copied().flatten().unwrap_or_default();
+        let names = self.rows.iter().filter_map(|row| match row {
+            Row::Cells(cells) => cells.get(column).map(|cell| cell.text.as_str()),
+            Row::Heading(_) => None,
+        });
+        let names: BTreeSet<&str> = names.collect();
+        let apart = |head: usize| {
+            let cut = names.iter().map(|name| without_middle(name, width, head));
+            cut.collect::<BTreeSet<String>>().len()
+        };
+        let middle = width / 2;
+        let heads = (0..=middle).flat_map(|away| [middle - away, middle + away]);
+        let within = heads.filter(|head| *head < width.max(1));
+        // The first of the best.
+        let best = within.rev().max_by_key(|head| apart(*head));
+        best.unwrap_or(middle)
+    }
+
+    fn line(
+        &self,
+        out: &mut String,
+        row: &[Cell],
+        widths: &[Option<usize>],
+        head: usize,
+        style: Style,
+        indent: usize,
+    ) {
         let mut line = " ".repeat(indent);
         let mut pending = 0;
-        for ((cell, &width), (_, align)) in row.iter().zip(widths).zip(&self.columns) {
-            let text = truncate(&cell.text, width);
-            let fill = width - text.chars().count();
+        for (column, ((cell, width), (_, align))) in
+            row.iter().zip(widths).zip(&self.columns).enumerate()
+        {
+            let Some(width) = *width else { continue };
+            let text = if self.names && self.elastic == Some(column) {
+                without_middle(&cell.text, width, head)
+            } else {
+                truncate(&cell.text, width)
+            };
+            let fill = width.saturating_sub(text.chars().count());
             let (before, after) = match align {
                 Align::Left => (0, fill),
                 Align::Right => (fill, 0),
@@ -235,27 +292,54 @@ impl Table {
         out
     }
 
-    fn widths(&self, style: Style, indent: usize) -> Vec<usize> {
-        let mut widths: Vec<usize> = self
+    /// The width of each column; `None` of one that is left out.
+    fn widths(&self, style: Style, indent: usize) -> Vec<Option<usize>> {
+        let mut widths: Vec<Option<usize>> = self
             .columns
             .iter()
-            .map(|(title, _)| title.chars().count())
+            .map(|(title, _)| Some(title.chars().count()))
             .collect();
         for row in &self.rows {
             let Row::Cells(cells) = row else { continue };
             for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = (*width).max(cell.text.chars().count());
+                *width = (*width).max(Some(cell.text.chars().count()));
             }
         }
-        if let (Some(limit), Some(elastic)) = (style.width, self.elastic) {
-            let total = indent + widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
-            let excess = total.saturating_sub(limit);
-            widths[elastic] = widths[elastic]
-                .saturating_sub(excess)
-                .max(LEAST.min(widths[elastic]));
+        let (Some(limit), Some(elastic)) = (style.width, self.elastic) else {
+            return widths;
+        };
+        let excess = |widths: &[Option<usize>]| {
+            let shown = widths.iter().flatten().count();
+            let total = indent + widths.iter().flatten().sum::<usize>() + GAP * (shown - 1);
+            total.saturating_sub(limit)
+        };
+        let natural = widths.get(elastic).copied().flatten().unwrap_or_default();
+        for column in &self.leaving {
+            if excess(&widths) <= natural.saturating_sub(READABLE.min(natural)) {
+                break;
+            }
+            if let Some(width) = widths.get_mut(*column) {
+                *width = None;
+            }
+        }
+        let excess = excess(&widths);
+        if let Some(width) = widths.get_mut(elastic) {
+            *width = Some(natural.saturating_sub(excess).max(LEAST.min(natural)));
         }
         widths
     }
+}
+
+/// A name in at most so many letters: where it is longer, its first `head` and its last ones.
+fn without_middle(name: &str, width: usize, head: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= width {
+        return name.to_owned();
+    }
+    let head = head.min(width.saturating_sub(1));
+    let tail = width.saturating_sub(head + 1).min(letters.len());
+    let (first, last) = (letters.iter().take(head), &letters[letters.len() - tail..]);
+    first.chain(&['…']).chain(last).collect()
 }
 
 #[cfg(test)]
@@ -295,6 +379,54 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("32"));
+    }
+
+    #[test]
+    fn names_are_cut_where_they_stay_different_and_columns_leave() {
+        let columns = [
+            ("kernel", Align::Left),
+            ("time", Align::Right),
+            ("limit", Align::Left),
+            ("MWP/CWP", Align::Right),
+        ];
+        let mut table = Table::new(&columns).elastic_names(0, &[3, 2]);
+        table.heading("a/folder/with/a/long/name/kernels.cu on a100-sxm4-40gb");
+        for name in [
+            "reduce_rows_of_a_matrix_float4",
+            "reduce_rows_of_a_matrix_float2",
+            "reduce_cols_of_a_matrix_float4",
+        ] {
+            table.row([
+                name.into(),
+                "1.20 ms".into(),
+                "registers".into(),
+                "11.1/64".into(),
+            ]);
+        }
+        let narrow = |width| {
+            let width = Some(width);
+            table.render(
+                Style {
+                    colour: false,
+                    width,
+                },
+                0,
+            )
+        };
+        for width in [24, 34, 44, 54, 80] {
+            let text = narrow(width);
+            let mut lines: Vec<&str> = text.lines().skip(2).collect();
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{text}"
+            );
+            assert!(lines.iter().all(|line| line.contains("1.20 ms")), "{text}");
+            lines.sort_unstable();
+            lines.dedup();
+            assert_eq!(lines.len(), 3, "{text}");
+        }
+        assert!(narrow(80).contains("MWP/CWP") && !narrow(44).contains("MWP/CWP"));
+        assert!(narrow(44).contains("limit") || narrow(44).contains("float4"));
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::process::{self, Limits};
 /// A tool that lists GPUs.
 struct Lister {
     tool: &'static str,
-    arguments: &'static [&'static str],
+    /// What it is asked, and what instead where it does not know that.
+    questions: &'static [&'static [&'static str]],
     /// Reads what it prints.
     read: fn(&str) -> Vec<NamedGpu>,
 }
@@ -23,17 +24,20 @@ struct Lister {
 const LISTERS: [Lister; 3] = [
     Lister {
         tool: "nvidia-smi",
-        arguments: &["--query-gpu=name", "--format=csv,noheader"],
+        questions: &[
+            &["--query-gpu=name,compute_cap", "--format=csv,noheader"],
+            &["--query-gpu=name", "--format=csv,noheader"],
+        ],
         read: of_nvidia_smi,
     },
     Lister {
         tool: "rocminfo",
-        arguments: &[],
+        questions: &[&[]],
         read: of_rocminfo,
     },
     Lister {
         tool: "clinfo",
-        arguments: &["-l"],
+        questions: &[&["-l"]],
         read: of_clinfo,
     },
 ];
@@ -43,7 +47,7 @@ const LISTERS: [Lister; 3] = [
 pub struct NamedGpu {
     /// The name that its vendor sells it under.
     pub name: String,
-    /// Its architecture, where the tool says it: `gfx90a`.
+    /// Its architecture, where the tool says it: `gfx90a`, or as a compute capability `8.6`.
     pub architecture: Option<String>,
 }
 
@@ -64,7 +68,14 @@ pub fn gpus(search_path: &OsStr, bound: Duration) -> Vec<GpuList> {
         let path = find(lister.tool, search_path);
         let gpus = match &path {
             None => Ok(Vec::new()),
-            Some(path) => said(path, lister.arguments, bound).map(|said| (lister.read)(&said)),
+            Some(path) => {
+                let ask = |question: &&[&str]| said(path, question, bound);
+                let mut answers = lister.questions.iter().map(ask);
+                let first = answers.next().unwrap_or_else(|| Ok(String::new()));
+                let answer =
+                    first.or_else(|failed| answers.find(Result::is_ok).unwrap_or(Err(failed)));
+                answer.map(|said| (lister.read)(&said))
+            }
         };
         GpuList {
             tool: lister.tool,
@@ -134,11 +145,20 @@ fn said(program: &Path, arguments: &[&str], bound: Duration) -> Result<String, F
 }
 
 fn of_nvidia_smi(said: &str) -> Vec<NamedGpu> {
-    let names = said.lines().map(str::trim).filter(|line| !line.is_empty());
-    names
-        .map(|name| NamedGpu {
-            name: name.to_owned(),
-            architecture: None,
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_capability = |text: &&str| {
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+        let parts = text.split_once('.');
+        parts.is_some_and(|(major, minor)| digits(major) && digits(minor))
+    };
+    lines
+        .map(|line| {
+            let (name, capability) = line.rsplit_once(", ").unwrap_or((line, ""));
+            let capability = Some(capability).filter(is_capability);
+            NamedGpu {
+                name: if capability.is_some() { name } else { line }.to_owned(),
+                architecture: capability.map(str::to_owned),
+            }
         })
         .collect()
 }
@@ -208,6 +228,15 @@ mod tests {
             [
                 ("NVIDIA A100-SXM4-40GB", None),
                 ("NVIDIA GeForce RTX 3090", None)
+            ]
+        );
+        let with_capability = of_nvidia_smi("NVIDIA A10G, 8.6\nTesla T4\nA, B\n");
+        assert_eq!(
+            names(&with_capability),
+            [
+                ("NVIDIA A10G", Some("8.6")),
+                ("Tesla T4", None),
+                ("A, B", None)
             ]
         );
         let rocm = "Agent 1\n  Name:                    AMD EPYC 7763\n  Marketing Name:          AMD EPYC 7763\n  \

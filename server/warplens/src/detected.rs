@@ -1,5 +1,6 @@
 //! The GPUs of this machine, as their vendors' tools name them, and the profiles that they have.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use warplens_machine::{Profile, Profiles};
@@ -17,6 +18,9 @@ pub struct DetectedGpu {
     pub name: String,
     /// The id of its profile; `None` where there is none.
     pub profile: Option<String>,
+    /// The id of the profile that is nearest to it, where it has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<String>,
 }
 
 /// What was found.
@@ -44,7 +48,12 @@ pub fn here(profiles: &Profiles) -> Detected {
             Err(failure) => detected.silent.push((list.tool, failure.to_string())),
             Ok(gpus) => {
                 for gpu in gpus {
-                    let profile = profile(&gpu, profiles).map(|profile| profile.id.clone());
+                    let found = profile(&gpu, profiles);
+                    let id = |own: bool| {
+                        let found = found.as_ref().filter(|(_, is_it)| *is_it == own);
+                        found.map(|(profile, _)| profile.id.clone())
+                    };
+                    let (profile, nearest) = (id(true), id(false));
                     // OpenCL lists again what the vendor's own tool listed.
                     let known = |one: &DetectedGpu| {
                         one.tool != list.tool
@@ -58,6 +67,7 @@ pub fn here(profiles: &Profiles) -> Detected {
                         tool: list.tool,
                         name: gpu.name,
                         profile,
+                        nearest,
                     });
                 }
             }
@@ -66,8 +76,14 @@ pub fn here(profiles: &Profiles) -> Detected {
     detected
 }
 
-/// The profile by the GPU's name, else that of its architecture.
-fn profile(gpu: &NamedGpu, profiles: &Profiles) -> Option<std::sync::Arc<Profile>> {
-    let by_architecture = || profiles.named(gpu.architecture.as_deref()?);
-    profiles.named(&gpu.name).or_else(by_architecture)
+/// The profile by the GPU's name, else one of its architecture; whether it is the GPU's own.
+fn profile(gpu: &NamedGpu, profiles: &Profiles) -> Option<(Arc<Profile>, bool)> {
+    let by_architecture = || {
+        let name = gpu.architecture.as_deref()?;
+        let found = profiles
+            .named(name)
+            .or_else(|| profiles.of_capability(name))?;
+        Some((found, false))
+    };
+    profiles.meant(&gpu.name).or_else(by_architecture)
 }

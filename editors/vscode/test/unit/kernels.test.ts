@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeKernel, fileOf, filtered, type KernelEntry } from "../../src/kernels";
+import { describeKernel, fileOf, filtered, kernelAt, statusOf, type KernelEntry } from "../../src/kernels";
 
 const at = { start: { line: 0, character: 0 }, end: { line: 0, character: 4 } };
 const entry = (kernel: string, more: Partial<KernelEntry> = {}): KernelEntry => ({
@@ -39,4 +39,18 @@ test("files by their names", () => {
   assert.equal(fileOf("file:///code/my%20file.cu"), "my file.cu");
   assert.equal(fileOf("untitled:Untitled-1"), "untitled:Untitled-1");
   assert.equal(fileOf("file:///%E0%A4%A"), "%E0%A4%A");
+});
+
+test("the kernel at a line is the last one that begins above it in that file", () => {
+  const on = (line: number) => ({ start: { line, character: 0 }, end: { line, character: 4 } });
+  const all = [entry("third", { range: on(40) }), entry("first", { range: on(2) }), entry("other", { uri: "file:///b.cu", range: on(20) })];
+  const name = (line: number) => kernelAt(all, "file:///code/my%20file.cu", line)?.kernel;
+  assert.deepEqual([name(1), name(2), name(30), name(90)], [undefined, "first", "first", "third"]);
+});
+
+test("the status bar has the time, what bounds it and the occupancy", () => {
+  assert.equal(statusOf(entry("copy")), "copy 1.11 ms · memory bandwidth · 50 %");
+  assert.equal(statusOf(entry("copy", { time: null, bottleneck: null })), "copy · 50 %");
+  assert.equal(statusOf(entry("copy", { time: "needs `n`" })), "copy needs n · memory bandwidth · 50 %");
+  assert.equal(statusOf(entry("copy", { why_impossible: "2048 threads" })), "copy: cannot launch");
 });

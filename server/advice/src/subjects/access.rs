@@ -1,6 +1,6 @@
 //! Accesses that move more than they need: candidates of rules in, findings out, each said once.
 
-use warplens_facts::facts::{Access, Op};
+use warplens_facts::facts::{Access, Certainty, Op, Space, Stride};
 use warplens_models::Factor;
 
 use crate::evidence;
@@ -28,6 +28,12 @@ impl Costly<'_> {
         self.access.stride.as_ref().map(|s| s.bytes.unsigned_abs())
     }
 
+    /// How far neighbouring threads are apart, in words.
+    pub fn apart(&self) -> Option<String> {
+        let stride = self.access.stride.as_ref()?;
+        Some(apart(self.access, stride, "elements"))
+    }
+
     /// Size of the element in bytes.
     pub fn element(&self) -> u64 {
         u64::from(self.access.bytes_per_lane)
@@ -43,6 +49,31 @@ impl Costly<'_> {
         let active = self.access.active_lanes_per_request;
         active.is_some_and(|active| active < 0.9 * self.row_lanes as f64)
     }
+}
+
+/// `` `n` elements (4096 bytes) apart ``; without the number where the finding holds for other values of the symbols as well.
+pub(crate) fn apart(access: &Access, stride: &Stride, elements: &str) -> String {
+    let bytes = stride.bytes.unsigned_abs();
+    if !stride.symbolic {
+        return format!("{bytes} bytes apart");
+    }
+    let open = access.certainty == Certainty::Exact && !access.constraints.is_empty();
+    let text = &stride.text;
+    match (stride.in_bytes, open) {
+        (false, false) => format!("`{text}` {elements} ({bytes} bytes) apart"),
+        (false, true) => format!("`{text}` {elements} apart"),
+        (true, false) => format!("`{text}` = {bytes} bytes apart"),
+        (true, true) => format!("`{text}` bytes apart"),
+    }
+}
+
+/// Iterations of a loop that a copy runs ahead of the wait for it, where it does.
+pub(crate) fn ahead(access: &Access) -> Option<u32> {
+    let copies = access.op == Op::Load
+        && access.space == Space::Global
+        && access.loop_depth > 0
+        && access.requests != Some(0.0);
+    access.ahead.filter(|ahead| copies && *ahead > 0)
 }
 
 /// One access on its way to becoming a finding.

@@ -26,12 +26,14 @@ pub(crate) fn has_barriers(ctx: &Context<'_>) -> bool {
         .any(|operation| operation.operator == warplens_facts::facts::Operator::Barrier)
 }
 
+/// True where the threads of a block do not work together: other blocks hold the same threads.
+pub(crate) fn is_free(ctx: &Context<'_>) -> bool {
+    ctx.facts.shared_arrays.is_empty() && !has_barriers(ctx) && ctx.kernel.required_block.is_none()
+}
+
 /// The gain of the same threads in other blocks; 1 where threads of a block may work together.
 pub(crate) fn reshaped(ctx: &Context<'_>, grid: [u64; 3], block: [u64; 3]) -> f64 {
-    let free = ctx.facts.shared_arrays.is_empty()
-        && !has_barriers(ctx)
-        && ctx.kernel.required_block.is_none();
-    if free {
+    if is_free(ctx) {
         ctx.gain(Removal::Launch { grid, block })
     } else {
         1.0

@@ -48,7 +48,7 @@ impl Engine {
             if launch.grid_source.is_assumption() {
                 // A grid that fills each GPU would be other work on each.
                 let name = placed.analysis.facts.name.clone();
-                overrides.set_launch.entry(name).or_default().grid = Some(launch.grid);
+                overrides.editor.entry(name).or_default().grid = Some(launch.grid);
             }
         }
         let target = shown

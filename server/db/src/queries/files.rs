@@ -18,9 +18,10 @@ use crate::program::{FileParts, Launched, kernels_of};
 use crate::queries::hosts::HostProgram;
 use crate::queries::variants::{FileQuestion, KernelQuestion};
 use crate::settings::Settings;
+use crate::shares;
 use crate::suppress;
 use crate::surroundings::Surroundings;
-use crate::{Cancel, Engine, FileAnalysis, LaunchAt, Overrides, PlacedKernel};
+use crate::{Cancel, Engine, FileAnalysis, LaunchAt, Overrides, PlacedFinding, PlacedKernel};
 
 /// A file with what it is linked with and who launches its kernels.
 struct TakenApart<'a> {
@@ -227,6 +228,7 @@ impl Engine {
             findings.extend(one.findings);
             problems.extend(one.problems);
         }
+        shares::weigh(&mut findings, &kernels);
         suppress::apply(
             &mut findings,
             &parts.directives,
@@ -239,6 +241,7 @@ impl Engine {
         }
         findings.sort_by_key(|finding| (finding.range.start, finding.range.end));
         findings.dedup();
+        once_a_file(&mut findings);
         let text = &parts.programs[0].text;
         Some(FileAnalysis {
             kernels,
@@ -251,6 +254,36 @@ impl Engine {
             surroundings: Surroundings::of(path, &parts, &launched),
         })
     }
+}
+
+/// Rules about a way of writing kernels that a file has or has not: what they find of several kernels is one finding.
+const ONCE_A_FILE: [&str; 1] = ["div/early-exit-before-barrier"];
+
+/// Makes one finding of those of such a rule that say the same of several kernels: the loudest, the others are its places.
+fn once_a_file(findings: &mut Vec<PlacedFinding>) {
+    let mut told: Vec<PlacedFinding> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let known = told.iter_mut().find(|known| {
+            ONCE_A_FILE.contains(&finding.rule)
+                && (known.rule, &known.message, &known.details, known.severity)
+                    == (
+                        finding.rule,
+                        &finding.message,
+                        &finding.details,
+                        finding.severity,
+                    )
+        });
+        match known {
+            Some(known) => {
+                let of = finding.kernel.as_deref().unwrap_or_default();
+                known
+                    .related
+                    .push((finding.range, format!("the same in `{of}`")));
+            }
+            None => told.push(finding),
+        }
+    }
+    *findings = told;
 }
 
 fn losses(analysis: &FileAnalysis) -> usize {

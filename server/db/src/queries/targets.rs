@@ -1,8 +1,8 @@
 //! Query family: kernels that need another GPU than the target.
 //!
-//! In: the analysis of a file. Out: the same, where what is found of a kernel that the target cannot run is found on the nearest
-//! GPU that can. What holds: a GPU that the user names stays the target, unless one that it is to be compared with can run the
-//! kernel; where none is named, a kernel for a later architecture is judged on it. Findings alone change: times are the target's.
+//! In: the analysis of a file. Out: the same, where a kernel that the target cannot run is that of the nearest GPU that can, with
+//! what is found there. What holds: a GPU that the user names stays the target, unless one that it is to be compared with can run
+//! the kernel; where none is named, a kernel for a later architecture is judged on it. Its analysis names the GPU that it is of.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const CANNOT: [&str; 2] = ["launch/impossible", "launch/missing-instruction"];
 const MOST_TRIED: usize = 4;
 
 impl Engine {
-    /// Finds on another GPU what is to be found of kernels that the target cannot run.
+    /// Analyses on another GPU the kernels that the target cannot run.
     pub(crate) fn on_nearest(
         &self,
         asked: &FileQuestion<'_>,
@@ -120,7 +120,7 @@ fn is_named(kernel: &PlacedKernel, name: &str) -> bool {
     kernel.analysis.facts.name == name
 }
 
-/// Puts what is found of these kernels on another GPU in place of what is found of them on the target.
+/// Puts these kernels as they are on another GPU, with what is found of them there, in place of what they are on the target.
 fn take(file: &mut FileAnalysis, there: FileAnalysis, able: &[String], other: &Profile) {
     if able.is_empty() {
         return;
@@ -146,6 +146,25 @@ fn take(file: &mut FileAnalysis, there: FileAnalysis, able: &[String], other: &P
         }
         says_so
     });
+    let mut elsewhere = there.kernels;
+    for kernel in &mut file.kernels {
+        if !able.contains(&kernel.analysis.facts.name) {
+            continue;
+        }
+        let place = |other: &PlacedKernel| (other.start, other.variant);
+        // Another of its launches may be the costliest there.
+        let same = elsewhere
+            .iter()
+            .position(|other| place(other) == place(kernel));
+        let same = same.or_else(|| {
+            elsewhere
+                .iter()
+                .position(|other| other.start == kernel.start)
+        });
+        if let Some(same) = same {
+            *kernel = elsewhere.swap_remove(same);
+        }
+    }
     let found = there.findings.into_iter();
     file.findings.extend(
         found

@@ -3,12 +3,15 @@
 //! In: a kernel of a file taken apart, its launches. Out: its analyses at their places, their findings, and what failed. What holds:
 //! a launch, a branch that nothing decided, or a definition that fails costs itself alone.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use warplens_advice::{Place, Severity};
 use warplens_base::Command;
+use warplens_facts::facts::Source;
 use warplens_hir::Item;
 use warplens_host::LaunchSite;
 use warplens_machine::Profile;
@@ -20,14 +23,15 @@ use crate::queries::analyses::AnalysisQuestion;
 use crate::queries::expansion::Buffer;
 use crate::settings::Settings;
 use crate::{
-    Cancel, Engine, LOST_KERNEL, Overrides, PlacedFinding, PlacedKernel, RunLaunch, Variants,
+    Cancel, Engine, LOST_KERNEL, LaunchValues, Overrides, PlacedFinding, PlacedKernel, RunLaunch,
+    Variants,
 };
 
 /// Where such a kernel is reported to us.
 const REPORT: &str = "https://github.com/warplens/warplens/issues/new?template=crash.yml";
 
 /// Launches of one kernel whose times are compared to find the one that is shown: a keystroke waits for each.
-const MOST_COMPARED: usize = 2;
+const MOST_COMPARED: usize = 3;
 
 /// Branches inside one kernel that are offered.
 const MOST_BRANCHES: usize = 4;
@@ -102,7 +106,11 @@ impl Engine {
         if variants.is_empty() {
             variants.push((LaunchSite::unknown(name), false));
         }
-        let mut names: Vec<String> = variants.iter().map(|(site, _)| describe(site)).collect();
+        // A launch that the user sets takes the place of those of the text.
+        let set = overrides.set_launch.get(name);
+        let from_outside = [Some(&overrides.argument), set];
+        let sites = variants.iter().map(|(site, _)| site);
+        let mut names: Vec<String> = sites.map(|site| describe(site, &from_outside)).collect();
         // Branches inside the kernel that nothing decided: the kernel with each of them taken.
         let launches = variants.len();
         for assume in undecided_within(&program.text, &item.source) {
@@ -110,18 +118,22 @@ impl Engine {
             variants.push(variants[0].clone());
             branches.push(assume);
         }
-        let chosen = match &overrides.variants {
-            Variants::All => 0..variants.len(),
-            Variants::Chosen(by_name) => {
-                let at = match by_name.get(name) {
-                    Some(at) => at % variants.len(),
-                    None => {
-                        let sites = &variants[..launches];
-                        self.costliest(asked, parts, kernel, sites, profile, command)
-                    }
-                };
-                at..at + 1
+        let by_name = match &overrides.variants {
+            Variants::All => &overrides.set_on,
+            Variants::Chosen(by_name) => by_name,
+        };
+        let picked = by_name.get(name).map(|at| at % variants.len());
+        // Copies of a text that prove an edit are not numbered: they are looked at under the launch that is shown.
+        let first = match picked {
+            Some(_) if overrides.estimated_only => 0,
+            _ => {
+                let sites = &variants[..launches];
+                self.costliest(asked, parts, kernel, sites, profile, command)
             }
+        };
+        let chosen = match (&overrides.variants, picked.unwrap_or(first)) {
+            (Variants::All, _) if set.is_none() => 0..variants.len(),
+            (_, at) => at..at + 1,
         };
         for at in chosen {
             let (site, here) = &variants[at];
@@ -159,6 +171,10 @@ impl Engine {
             given.asks_for_shared = seen.then_some(site.asks_for_shared);
             given.allows_large_clusters = seen.then_some(site.allows_large_clusters);
             given.cluster = site.cluster;
+            given.grid_by_text = *here
+                && parts.sites.iter().any(|said| {
+                    said.range == site.range && said.grid.is_some() && said.grid == site.grid
+                });
             given.block_varies = site.block_varies
                 || variants[..launches]
                     .iter()
@@ -189,6 +205,19 @@ impl Engine {
                 continue;
             };
             made.computed += usize::from(computed);
+            // What a comment or an attribute at the kernel says counts before what the launch does.
+            let launch = analysis.facts.launch;
+            let at_kernel = |source| matches!(source, Source::Directive | Source::Attribute);
+            let by_kernel = LaunchValues {
+                grid: at_kernel(launch.grid_source).then_some(launch.grid),
+                block: at_kernel(launch.block_source).then_some(launch.block),
+                ..LaunchValues::default()
+            };
+            let mut told = names.clone();
+            if at < launches {
+                let from_outside = [Some(&overrides.argument), set, Some(&by_kernel)];
+                told[at] = describe(site, &from_outside);
+            }
             let placed = PlacedKernel {
                 start: item.source.start,
                 line: item.line,
@@ -197,7 +226,12 @@ impl Engine {
                 analysis,
                 language: program.text.language,
                 variant: at,
-                variants: names.clone(),
+                order: match set {
+                    Some(_) => vec![at],
+                    None => told_order(first, launches, names.len()),
+                },
+                set: set.cloned(),
+                variants: told,
                 blocks: blocks.clone(),
                 compiler: said,
                 launched_at: given.place.clone(),
@@ -232,8 +266,10 @@ impl Engine {
         if sites.len() < 2 {
             return 0;
         }
+        // What the user sets is the same for all of them.
         let overrides = Overrides {
             unadvised: true,
+            set_launch: BTreeMap::new(),
             ..asked.overrides.clone()
         };
         let time = |(site, here): &(LaunchSite, bool)| {
@@ -264,14 +300,10 @@ impl Engine {
         let instance = |at: usize| (&sites[at].0.template_args, &sites[at].0.argument_types);
         let threads = |at: &usize| size_of(&sites[*at].0).0;
         let largest = (0..sites.len()).rev().max_by_key(threads).unwrap_or(0);
-        let mut order: Vec<usize> = (0..sites.len())
-            .filter(|at| instance(*at) == instance(largest))
-            .collect();
-        order.sort_by_key(|at| std::cmp::Reverse(size_of(&sites[*at].0)));
-        order.truncate(MOST_COMPARED);
-        order.sort_unstable();
-        let mut best = (order[0], None);
-        for at in order {
+        let of_instance = (0..sites.len()).filter(|at| instance(*at) == instance(largest));
+        let sizes: Vec<(usize, Size)> = of_instance.map(|at| (at, size_of(&sites[at].0))).collect();
+        let mut best = (largest, None);
+        for at in likely(sizes, MOST_COMPARED) {
             let time = time(&sites[at]);
             if time > best.1 {
                 best = (at, time);
@@ -281,8 +313,11 @@ impl Engine {
     }
 }
 
-/// Threads of a launch and the product of its integer arguments: what is compared before any time is.
-fn size_of(site: &LaunchSite) -> (u128, u128) {
+/// Threads of a launch and the product of its integer arguments.
+type Size = (u128, u128);
+
+/// What is compared before any time is.
+fn size_of(site: &LaunchSite) -> Size {
     let product = |factors: &mut dyn Iterator<Item = u64>| {
         factors.fold(1, |product: u128, factor| {
             product.saturating_mul(u128::from(factor.max(1)))
@@ -290,10 +325,35 @@ fn size_of(site: &LaunchSite) -> (u128, u128) {
     };
     let extents = [site.grid, site.block].into_iter().flatten().flatten();
     let arguments = site.arguments.iter().flatten();
-    (
-        product(&mut extents.into_iter()),
-        product(&mut arguments.map(|value| value.unsigned_abs())),
-    )
+    let members = site.members.iter().map(|member| &member.value);
+    let mut arguments = arguments.chain(members).map(|value| value.unsigned_abs());
+    (product(&mut extents.into_iter()), product(&mut arguments))
+}
+
+/// Of launches by their sizes the few that may take longest, in their order: what has most threads, and what has the largest
+/// arguments for the fewest threads, whose loops run longest where threads share a fixed amount of work.
+fn likely(sizes: Vec<(usize, Size)>, most: usize) -> Vec<usize> {
+    let (mut wide, mut long) = (sizes.clone(), sizes);
+    wide.sort_by_key(|(_, size)| Reverse(*size));
+    long.sort_by_key(|(_, (threads, arguments))| (Reverse(*arguments), *threads));
+    let mut found: Vec<usize> = Vec::new();
+    for (at, _) in wide.iter().zip(&long).flat_map(|(wide, long)| [wide, long]) {
+        if found.len() < most && !found.contains(at) {
+            found.push(*at);
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The order in which variants are told, of which the first so many are launches: the costliest, those behind it in the text, then
+/// those before it; last what is no launch of the text.
+fn told_order(first: usize, launches: usize, variants: usize) -> Vec<usize> {
+    let first = first.min(launches);
+    (first..launches)
+        .chain(0..first)
+        .chain(launches..variants)
+        .collect()
 }
 
 impl KernelResults {
@@ -371,15 +431,25 @@ fn spelled(assume: &[(String, String)]) -> String {
     all.join(", ")
 }
 
-/// A launch in a few words, to tell variants apart.
-fn describe(site: &LaunchSite) -> String {
+/// A launch in a few words, to tell variants apart, with the values from outside of the text that take the place of its own.
+fn describe(site: &LaunchSite, from_outside: &[Option<&LaunchValues>]) -> String {
+    let given = |get: &dyn Fn(&LaunchValues) -> Option<[u64; 3]>| {
+        from_outside.iter().flatten().find_map(|values| get(values))
+    };
+    let block = given(&|values| values.block).or(site.block);
+    let covering = |values: &LaunchValues| {
+        let (global, block) = (values.global?, block?);
+        Some([0, 1, 2].map(|axis| global[axis].div_ceil(block[axis].max(1))))
+    };
+    let grid = given(&|values| values.grid.or_else(|| covering(values))).or(site.grid);
+
     let extents = |extents: Option<[u64; 3]>| match extents {
         Some([x, 1, 1]) => x.to_string(),
         Some([x, y, 1]) => format!("{x}x{y}"),
         Some([x, y, z]) => format!("{x}x{y}x{z}"),
         None => "?".to_owned(),
     };
-    let mut text = format!("<<<{}, {}>>>", extents(site.grid), extents(site.block));
+    let mut text = format!("<<<{}, {}>>>", extents(grid), extents(block));
     if !site.template_args.is_empty() {
         let arguments: Vec<String> = site
             .template_args
@@ -432,5 +502,27 @@ fn place(
             Place::Kernel | Place::Launch | Place::Host(_) | Place::HostLoop(_) => None,
         },
         kernel: Some(kernel.analysis.facts.name.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_with_most_threads_and_with_the_longest_loops_are_compared() {
+        // Blocks of 128 to 1024 threads, each over two lengths of a row.
+        let sizes = [128, 256, 512, 1024].map(|threads| (256 * threads, 1000));
+        let longer = sizes.map(|(threads, _)| (threads, 3906));
+        let sizes: Vec<(usize, Size)> = sizes.into_iter().chain(longer).enumerate().collect();
+        assert_eq!(likely(sizes.clone(), 3), [3, 4, 7]);
+        assert_eq!(likely(sizes[..1].to_vec(), 3), [0]);
+        assert_eq!(likely(Vec::new(), 3), [0; 0]);
+    }
+
+    #[test]
+    fn the_costliest_launch_is_the_first_and_the_others_follow_in_order() {
+        assert_eq!(told_order(0, 4, 5), [0, 1, 2, 3, 4]);
+        assert_eq!(told_order(2, 4, 5), [2, 3, 0, 1, 4]);
     }
 }

@@ -54,6 +54,11 @@ fn shared_memory_that_the_default_target_lacks_is_had_on_a_later_one() {
     );
     let column = found(&file, "mem/column-walk").or_else(|| found(&file, "mem/strided"));
     assert!(matches!(column, Some((_, true))), "{:#?}", file.findings);
+    // So is its time, by the GPU that it is of.
+    let analysis = &file.kernels[0].analysis;
+    assert_eq!(analysis.profile.architecture, "sm_90");
+    assert!(analysis.estimate().time_ms.is_some());
+    assert_eq!(file.profile.id, "a100-sxm4-40gb");
 }
 
 #[test]
@@ -65,6 +70,7 @@ fn a_gpu_that_is_named_stays_the_target() {
         Some((Severity::Information, false))
     );
     assert_eq!(found(&file, "mem/column-walk"), None);
+    assert_eq!(file.kernels[0].analysis.profile.id, "a100-sxm4-40gb");
     // But for one that it is to be compared with.
     let file = checked(&text, Some("a100-sxm4-40gb"), &["h100-sxm5"]);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! What kernels execute: nothing of it vanishes, and where data or a bound decides how much, no more is taken than what is known allows.
 
 use warplens_codegen::Class;
-use warplens_db::{FileAnalysis, Overrides};
+use warplens_db::{FileAnalysis, LaunchValues, Overrides, Variants};
 use warplens_facts::facts::{Certainty, Op, Space};
 
 use crate::reads::analysed;
@@ -320,16 +320,64 @@ fn the_costliest_of_a_kernels_launches_is_shown() {
                 scale<<<4096, 256>>>(x, 1048576, 32); scale<<<4096, 256>>>(x, 1048576, 2); }\n";
     let shown = analysed(text, &Overrides::default());
     assert_eq!(shown.kernels.len(), 1);
-    assert_eq!(
-        (shown.kernels[0].variant, shown.kernels[0].variants.len()),
-        (2, 4)
-    );
+    let kernel = &shown.kernels[0];
+    assert_eq!((kernel.variant, kernel.number()), (2, 1));
+    assert_eq!(kernel.order, [2, 3, 0, 1]);
     assert!(
         shown
             .findings
             .iter()
             .any(|finding| finding.rule == "mem/strided")
     );
+}
+
+/// Threads that share a fixed amount of work: fewer of them take longer.
+const SHARED_OUT: &str = "__global__ void stride(float *out, const float *in, int n) {\n\
+    int per = n / (gridDim.x * blockDim.x), t = blockIdx.x * blockDim.x + threadIdx.x;\n\
+    float s = 0; for (int j = 0; j < per; j++) s += in[j * gridDim.x * blockDim.x + t]; out[t] = s; }\n\
+    void host(float *a, float *b) { stride<<<1024, 256>>>(a, b, 1 << 24); stride<<<16, 64>>>(a, b, 1 << 24); }\n";
+
+#[test]
+fn fewer_threads_for_the_same_work_are_the_costliest_launch() {
+    let shown = analysed(SHARED_OUT, &Overrides::default());
+    let kernel = &shown.kernels[0];
+    assert_eq!((kernel.variant, kernel.number()), (1, 1));
+    assert_eq!(kernel.launch_text(), "<<<16, 64>>>");
+}
+
+#[test]
+fn a_launch_that_the_user_sets_is_the_only_one() {
+    let set = LaunchValues {
+        grid: Some([256, 1, 1]),
+        block: Some([128, 1, 1]),
+        ..LaunchValues::default()
+    };
+    let overrides = |variants| Overrides {
+        set_launch: [("stride".to_owned(), set.clone())].into(),
+        variants,
+        ..Overrides::default()
+    };
+    for variants in [Variants::default(), Variants::All] {
+        let shown = analysed(SHARED_OUT, &overrides(variants));
+        assert_eq!(shown.kernels.len(), 1);
+        let kernel = &shown.kernels[0];
+        assert_eq!((kernel.number(), kernel.order.len()), (1, 1));
+        assert_eq!(kernel.launch_text(), "<<<256, 128>>>");
+        assert_eq!(kernel.set.as_ref(), Some(&set));
+        assert_eq!(kernel.analysis.facts.launch.grid, [256, 1, 1]);
+    }
+    // What the command line says of all launches is in each one's label.
+    let argument = Overrides {
+        argument: LaunchValues {
+            block: Some([32, 1, 1]),
+            ..LaunchValues::default()
+        },
+        variants: Variants::All,
+        ..Overrides::default()
+    };
+    let shown = analysed(SHARED_OUT, &argument);
+    let texts: Vec<&str> = shown.kernels.iter().map(|one| one.launch_text()).collect();
+    assert_eq!(texts, ["<<<1024, 32>>>", "<<<16, 32>>>"]);
 }
 
 #[test]

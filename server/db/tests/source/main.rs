@@ -8,6 +8,7 @@ mod control;
 mod deductions;
 mod executed;
 mod fitting;
+mod findings_told;
 mod idioms;
 mod launch_order;
 mod launchers;

@@ -72,11 +72,7 @@ fn page(
         && let Some(grid) = first.launch.grid
     {
         // A grid that fills each GPU would be other work on each.
-        overrides
-            .set_launch
-            .entry(kernel.to_owned())
-            .or_default()
-            .grid = Some(grid);
+        overrides.editor.entry(kernel.to_owned()).or_default().grid = Some(grid);
         notes.push(format!(
             "The grid is assumed: {} as on `{target}`, the same on all.",
             figure::extents(grid)

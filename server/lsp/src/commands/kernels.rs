@@ -48,9 +48,7 @@ fn of(kernel: &PlacedKernel, file: &Analysed, peer: &Peer) -> (Option<f64>, Valu
     let possible = occupancy.why_impossible.is_none();
     let estimate = analysis.estimate();
     let time_ms = estimate.time_ms.filter(|_| possible);
-    let inside = |start: &usize| (kernel.start..=kernel.end).contains(start);
-    let findings = file.file.findings.iter();
-    let findings: Vec<_> = findings.filter(|one| inside(&one.range.start)).collect();
+    let findings = file.file.causes(kernel);
     let best = findings
         .iter()
         .max_by(|a, b| a.gain.total_cmp(&b.gain))

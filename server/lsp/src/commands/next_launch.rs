@@ -22,23 +22,23 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let analysed = super::document::analysed(session, &uri).await?;
     let kernels = analysed.file.kernels.iter();
     let mut named = kernels.filter(|placed| placed.analysis.facts.name == kernel);
-    let (launches, shown) = match named.next() {
-        Some(placed) => (placed.variants.clone(), placed.variant),
-        None => {
-            return Err(invalid(format!(
-                "there is no kernel `{kernel}` in this file"
-            )));
-        }
+    let Some(placed) = named.next() else {
+        return Err(invalid(format!(
+            "there is no kernel `{kernel}` in this file"
+        )));
     };
-    let next = {
-        let mut state = session.state();
-        let chosen = state.chosen.variants.entry(uri).or_default();
-        let number = chosen.entry(kernel).or_insert(shown);
-        *number = (*number + 1) % launches.len().max(1);
-        *number
-    };
-    if launches.len() > 1 {
+    let order = &placed.order;
+    let mut state = session.state();
+    let chosen = state.chosen.variants.entry(uri).or_default();
+    let shown = chosen.get(&kernel).unwrap_or(&placed.variant);
+    let shown = order.iter().position(|at| at == shown);
+    let number = shown.map_or(0, |shown| (shown + 1) % order.len());
+    let next = order.get(number).copied();
+    if let Some(next) = next.filter(|_| order.len() > 1) {
+        chosen.insert(kernel, next);
+        drop(state);
         session.settings_changed();
     }
-    Ok(json!({"number": next + 1, "of": launches.len(), "launch": launches.get(next)}))
+    let text = next.and_then(|next| placed.variants.get(next));
+    Ok(json!({"number": number + 1, "of": order.len(), "launch": text}))
 }

@@ -102,7 +102,9 @@ fn cures<'a>(
                 continue;
             }
         }
-        left.push(one);
+        if left.iter().all(|known| !known.is_cause_of(one)) {
+            left.push(one);
+        }
     }
     left.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     (fixes, left)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warplens_advice::VISIBLE_GAIN;
-use warplens_db::{FileAnalysis, PlacedFinding, PlacedKernel};
+use warplens_db::{FileAnalysis, PlacedKernel};
 use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
 use warplens_report::check;
 use warplens_report::figure;
@@ -149,29 +149,23 @@ pub fn losses(kernel: &PlacedKernel) -> Option<String> {
     figure::losses(kernel.analysis.facts.not_understood.len())
 }
 
-/// `launch 1 of 3: <<<64, 256>>>`, where there are several.
+/// `launch 1 of 3: <<<64, 256>>>`, where there are several; `launch set: <<<64, 256>>>` of one that the user set.
 pub fn launch(kernel: &PlacedKernel) -> Option<String> {
-    let shown = kernel.variants.get(kernel.variant)?;
-    (kernel.variants.len() > 1).then(|| {
-        format!(
-            "launch {} of {}: {shown}",
-            kernel.variant + 1,
-            kernel.variants.len()
-        )
-    })
+    let (number, of, text) = (kernel.number(), kernel.order.len(), kernel.launch_text());
+    if kernel.set.is_some() {
+        return Some(format!("launch set: {text}"));
+    }
+    (of > 1).then(|| format!("launch {number} of {of}: {text}"))
 }
 
-/// `1.58x: smem/bank-conflict (1 of 3 findings)`: of the findings in a kernel that the user sees, the one whose removal gains
-/// most; where none gains visibly, how many there are.
-pub fn help(kernel: &PlacedKernel, findings: &[PlacedFinding]) -> Option<String> {
-    let inside = |finding: &&PlacedFinding| {
-        kernel.start <= finding.range.start && finding.range.start <= kernel.end
-    };
-    let best = findings
+/// `1.58x: smem/bank-conflict (1 of 3 findings)`: of what the user sees of a kernel, in it and at its launch, the finding whose
+/// removal gains most; where none gains visibly, how many there are.
+pub fn help(kernel: &PlacedKernel, file: &FileAnalysis) -> Option<String> {
+    let causes = file.causes(kernel);
+    let best = causes
         .iter()
-        .filter(inside)
         .reduce(|best, next| if next.gain > best.gain { next } else { best })?;
-    let count = findings.iter().filter(inside).count();
+    let count = causes.len();
     if best.gain < VISIBLE_GAIN {
         return Some(format!(
             "what would help? ({})",

@@ -65,6 +65,6 @@ pub fn is_shown(analysed: &Analysed, result: &KernelResult) -> bool {
         let name = placed.place(placed.analysis.name_site.span).start;
         placed.analysis.facts.name == result.kernel
             && rope.byte_to_line(name.min(rope.len_bytes())) as u32 + 1 == result.line
-            && placed.variant as u64 + 1 == result.variant.number
+            && (placed.set.is_some() || placed.variant == result.variant.at)
     })
 }

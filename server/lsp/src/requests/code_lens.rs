@@ -70,10 +70,13 @@ pub async fn handle(
                         .flatten()
                         .map(|title| (title, launch)),
                     render::lens::losses(kernel).map(|title| (title, losses)),
-                    render::lens::launch(kernel).map(|title| (title, next)),
+                    render::lens::launch(kernel).map(|title| {
+                        let is_set = kernel.set.is_some();
+                        (title, if is_set { launch } else { next })
+                    }),
                     // A click alone leads on: without its command it says nothing.
                     (!help.is_empty())
-                        .then(|| render::lens::help(kernel, &newest.analysed.file.findings))
+                        .then(|| render::lens::help(kernel, &newest.analysed.file))
                         .flatten()
                         .map(|title| (title, help)),
                 ];

@@ -132,6 +132,9 @@ async fn a_launch_that_is_tried_changes_nothing_until_it_is_written() {
     client.change(URI, 2, change).await;
     client.published(URI, 2).await;
     assert_eq!(lens(&mut client).await, format!("{before} → {time}"));
+    let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+    let lenses = lenses.to_string();
+    assert!(lenses.contains("launch 1 of 2: <<<1024, 64>>>"), "{lenses}");
     // Written again, the comment is changed, not added to.
     let other = json!({"uri": URI, "kernel": "saxpy", "block": 128, "args": {"n": 7}});
     let other = client.command("warplens.tryLaunch", other).await;
@@ -241,5 +244,41 @@ async fn how_a_program_is_run_can_be_set_and_taken_back() {
     client.published(URI, 1).await;
     let after = launch(client.command("warplens.estimate", estimate).await);
     assert_eq!(after["grid"], Value::Null);
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn another_launch_is_no_change_of_the_kernel() {
+    let mut client = open(SAXPY).await;
+    let titles = async |client: &mut Client| -> Vec<String> {
+        let lenses = client.ask("textDocument/codeLens", document(URI)).await;
+        let lenses = lenses.as_array().expect("lenses").iter();
+        let titles = lenses.map(|lens| lens["command"]["title"].as_str().unwrap_or_default());
+        titles.map(str::to_owned).collect()
+    };
+    let told = |titles: &[String], what: &str| titles.iter().any(|title| title == what);
+    let first = titles(&mut client).await;
+    assert!(told(&first, "launch 1 of 2: <<<4096, 256>>>"), "{first:?}");
+    let kernel = json!({"uri": URI, "kernel": "saxpy"});
+    client.command("warplens.nextLaunch", kernel.clone()).await;
+    let second = titles(&mut client).await;
+    assert!(told(&second, "launch 2 of 2: <<<64, 128>>>"), "{second:?}");
+    assert!(!second[0].contains('→'), "{second:?}");
+    // An edit of what is shown is one.
+    client.command("warplens.nextLaunch", kernel).await;
+    let edited = SAXPY.replace("y[i] += a * x[i]", "y[i] += a * x[i * 32]");
+    client.change(URI, 2, json!([{"text": edited}])).await;
+    let changed = titles(&mut client).await;
+    assert!(changed[0].contains('→'), "{changed:?}");
+    client.change(URI, 3, json!([{"text": SAXPY}])).await;
+    let set = json!({"uri": URI, "kernel": "saxpy", "grid": [100, 1, 1], "block": [64, 1, 1]});
+    client.command("warplens.setLaunch", set).await;
+    let set = titles(&mut client).await;
+    assert!(told(&set, "launch set: <<<100, 64>>>"), "{set:?}");
+    let argument = json!({"uri": URI, "kernel": "saxpy"});
+    let page = client.command("warplens.compareGpus", argument).await;
+    let page = page["markdown"].as_str().expect("a page");
+    assert_eq!(page.matches("(target)").count(), 1, "{page}");
+    assert!(!set[0].contains('→'), "{set:?}");
     client.finish().await;
 }

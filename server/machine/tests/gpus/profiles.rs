@@ -344,6 +344,17 @@ fn a_gpu_is_named_as_people_name_it() {
         ("sm_90a", "h100-sxm5"),
         ("compute_80", "a100-sxm4-40gb"),
         ("gfx942", "mi300x"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
+        ("Tesla V100-SXM2-32GB", "v100-sxm2-16gb"),
+        ("NVIDIA H100 NVL", "h100-sxm5"),
+        ("mi300", "mi300x"),
+        ("k40", "tesla-k40c"),
+        ("gtx-1080", "gtx-1080-ti"),
+        ("hopper", "h100-sxm5"),
+        ("Ampere", "a100-sxm4-40gb"),
+        ("8.0", "a100-sxm4-40gb"),
+        ("8.6", "rtx-a6000"),
     ] {
         let found = profiles.named(name);
         assert_eq!(
@@ -352,13 +363,56 @@ fn a_gpu_is_named_as_people_name_it() {
             "{name}"
         );
     }
-    // Each of these is a GPU of its own, which no other represents.
+    // Each of these names several models or none.
     for name in [
-        "", "rtx 2080", "gtx-1080", "rtx 3060", "titan", "mi300", "40gb", "pcie", "rtx", "nvidia",
-        "sm_", "gfx",
+        "",
+        "rtx 2070",
+        "mi2",
+        "k6",
+        "titan",
+        "v10",
+        "NVIDIA A10",
+        "NVIDIA A10G",
+        "40gb",
+        "pcie",
+        "rtx",
+        "nvidia",
+        "sm_",
+        "gfx",
+        "8.",
+        ".0",
+        "9.9",
     ] {
         assert_eq!(profiles.named(name), None, "{name}");
     }
+}
+
+#[test]
+fn a_gpu_that_is_only_like_another_is_told_from_it() {
+    let profiles = Profiles::builtin();
+    let is_it = |name: &str| profiles.meant(name).map(|(_, is_it)| is_it);
+    for name in [
+        "t4",
+        "Tesla T4",
+        "NVIDIA A100 80GB PCIe",
+        "NVIDIA H100 80GB HBM3",
+        "RTX 3090",
+    ] {
+        assert_eq!(is_it(name), Some(true), "{name}");
+    }
+    for name in ["Tesla V100-SXM2-32GB", "NVIDIA H100 NVL", "gtx-1080", "8.0"] {
+        assert_eq!(is_it(name), Some(false), "{name}");
+    }
+    let of = |capability: &str| profiles.of_capability(capability).map(|one| one.id.clone());
+    assert_eq!(of("8.6").as_deref(), Some("rtx-a6000"));
+    assert_eq!(
+        of("8.8").as_deref(),
+        Some("jetson-orin"),
+        "the nearest before it"
+    );
+    assert_eq!(of("10.3").as_deref(), Some("b200"));
+    assert_eq!(of("99.0"), None);
+    assert_eq!(of("eight"), None);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub enum Change {
     Grid([u64; 3]),
     /// Registers of a thread.
     Registers(u32),
-    /// Bytes of a block's shared memory that are not needed.
+    /// Bytes of a block's shared memory that are not needed, of what the kernel declares before what the launch asks for.
     LessSharedMemory(u64),
     /// These accesses are not made.
     WithoutAccesses(Vec<usize>),
@@ -161,8 +161,11 @@ impl Change {
             Change::Grid(grid) => input.launch.grid = *grid,
             Change::Registers(registers) => input.resources.registers_per_thread = *registers,
             Change::LessSharedMemory(bytes) => {
-                let shared = &mut input.resources.static_shared_bytes;
-                *shared = shared.saturating_sub(*bytes);
+                let own = &mut input.resources.static_shared_bytes;
+                let of_launch = &mut input.launch.dynamic_shared_bytes;
+                let from_launch = bytes.saturating_sub(*own);
+                *own = own.saturating_sub(*bytes);
+                *of_launch = of_launch.saturating_sub(from_launch);
             }
             Change::WithoutAccesses(accesses) => reshape::drop_accesses(nodes, accesses),
             Change::PartOfAccess { access, part } => reshape::thin(nodes, *access, *part),

@@ -195,6 +195,7 @@ fn strided(bytes: i64, fill: impl Fn(&mut Code)) -> Property {
         bytes,
         text: String::new(),
         symbolic: false,
+        in_bytes: false,
         unit_elsewhere: false,
     });
     fill(&mut kernel.code);
@@ -660,6 +661,7 @@ fn any_code() -> impl Strategy<Value = Code> {
                     bytes: if stride % 2 == 0 { stride } else { stride % 32 },
                     text: String::new(),
                     symbolic: false,
+                    in_bytes: false,
                     unit_elsewhere: stride % 5 == 0,
                 });
             }

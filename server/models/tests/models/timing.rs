@@ -199,6 +199,7 @@ fn channels_that_all_lanes_share_are_an_eighth_of_the_bandwidth() {
             bytes,
             text: String::new(),
             symbolic: false,
+            in_bytes: false,
             unit_elsewhere: false,
         });
         let body = vec![touch(access, &[]), fp32(1.0, &[access], 1)];

@@ -224,6 +224,15 @@ fn gpu(path: &Path) -> Vec<Check> {
     }
     for gpu in &detected.gpus {
         let (name, tool) = (&gpu.name, gpu.tool);
+        if let (None, Some(nearest)) = (&gpu.profile, &gpu.nearest) {
+            checks.push(Check::note(
+                format!("no profile for {name} ({tool}), the nearest is {nearest}"),
+                format!(
+                    "`gpu = \"{nearest}\"` in warplens.toml predicts for that; `warplens calibrate` measures yours"
+                ),
+            ));
+            continue;
+        }
         checks.push(match &gpu.profile {
             Some(profile) if *profile == target => {
                 Check::fine(format!("this machine has it: {name} ({tool})"))

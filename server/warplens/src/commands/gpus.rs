@@ -9,6 +9,7 @@ use warplens_report::gpus::{self as page, Gpu, GpusDocument};
 use warplens_report::style::printable;
 use warplens_report::table::{Align, Table};
 
+use crate::detected::DetectedGpu;
 use crate::output::{self, Colour};
 use crate::{detected, profiles};
 
@@ -73,7 +74,8 @@ fn detect(profiles: &Profiles, format: Format) -> anyhow::Result<ExitCode> {
     for (tool, why) in &detected.silent {
         output::complain(&format!("{tool} does not list GPUs: {why}"));
     }
-    let found = detected.gpus.iter().any(|gpu| gpu.profile.is_some());
+    let has_profile = |gpu: &DetectedGpu| gpu.profile.is_some() || gpu.nearest.is_some();
+    let found = detected.gpus.iter().any(has_profile);
     match format {
         Format::Json => output::emit_json(&serde_json::json!({
             "schema": "warplens.detected/1",
@@ -94,7 +96,11 @@ fn detect(profiles: &Profiles, format: Format) -> anyhow::Result<ExitCode> {
                 ("listed by", Align::Left),
             ]);
             for gpu in &detected.gpus {
-                let profile = gpu.profile.as_deref().unwrap_or("none");
+                let profile = match (&gpu.profile, &gpu.nearest) {
+                    (Some(own), _) => own.clone(),
+                    (None, Some(nearest)) => format!("none, nearest: {nearest}"),
+                    (None, None) => "none".to_owned(),
+                };
                 table.row([printable(&gpu.name).into(), profile.into(), gpu.tool.into()]);
             }
             output::emit(&table.render(output::style(Colour::Auto), 0))?;

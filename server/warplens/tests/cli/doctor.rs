@@ -119,6 +119,31 @@ fn gpus_compilers_and_editors_are_found() {
 }
 
 #[test]
+fn a_gpu_without_a_profile_has_a_nearest_one_that_is_said_to_be_that() {
+    let machine = Machine::with(&[(
+        "nvidia-smi",
+        "case \"$1\" in *compute_cap) echo 'NVIDIA A10G, 8.6'; echo 'Tesla T4, 7.5';; *) exit 2;; esac",
+    )]);
+    let (code, out, _) = machine.run(&["gpus", "--detect"]);
+    assert_eq!(code, 0);
+    let row = |name: &str| out.lines().find(|line| line.contains(name)).expect("a row");
+    assert!(row("A10G").contains("none, nearest: rtx-a6000"), "{out}");
+    assert!(row("T4").contains("  t4 "), "{out}");
+    let (_, out, _) = machine.run(&["doctor"]);
+    assert!(
+        out.contains("no profile for NVIDIA A10G (nvidia-smi), the nearest is rtx-a6000"),
+        "{out}"
+    );
+    // A driver that does not tell the capability tells the name.
+    let machine = Machine::with(&[(
+        "nvidia-smi",
+        "case \"$1\" in *compute_cap) exit 2;; *) echo 'NVIDIA H100 NVL';; esac",
+    )]);
+    let (_, out, _) = machine.run(&["gpus", "--detect"]);
+    assert!(out.contains("none, nearest: h100-sxm5"), "{out}");
+}
+
+#[test]
 fn what_is_wrong_is_named_with_a_cure() {
     let machine = Machine::with(&[
         ("nvim", "echo 'NVIM v0.7.2'"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use warplens_db::settings::Settings;
-use warplens_db::wire::{EstimateDocument, KernelResult};
+use warplens_db::wire::{Diagnostic, EstimateDocument, KernelResult};
 use warplens_db::{Engine, LaunchValues, Overrides};
 use warplens_machine::{Profile, Profiles};
 use warplens_oracle::{
@@ -105,8 +105,9 @@ impl Case<'_> {
     /// Findings of barriers that threads of a block part at: those that are sure.
     pub fn partings(&self, target: Target) -> Vec<String> {
         let found = self.document_on(target).diagnostics.into_iter();
+        let sure = |one: &Diagnostic| one.severity != "hint" && !one.message.contains("may part");
         found
-            .filter(|one| one.rule == "div/early-exit-before-barrier" && one.severity == "error")
+            .filter(|one| one.rule == "div/early-exit-before-barrier" && sure(one))
             .map(|one| format!("{}:{} {}", one.line, one.column, one.message))
             .collect()
     }

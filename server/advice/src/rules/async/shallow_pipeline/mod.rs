@@ -1,9 +1,9 @@
 //! async/shallow-pipeline: copies that run ahead of their use, but not far enough for the latency of memory.
 
-use warplens_facts::facts::{Access, Op, Space};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
+use crate::subjects::access::ahead;
 use crate::wording::{self, counted};
 use crate::{Context, Finding, Place};
 
@@ -69,15 +69,6 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         shared_array: None,
         cure: None,
     })
-}
-
-/// Iterations of a loop that a copy runs ahead of the wait for it, where it does.
-fn ahead(access: &Access) -> Option<u32> {
-    let copies = access.op == Op::Load
-        && access.space == Space::Global
-        && access.loop_depth > 0
-        && access.requests != Some(0.0);
-    access.ahead.filter(|ahead| copies && *ahead > 0)
 }
 
 /// One more stage in shared memory leaves as many blocks on an SM.

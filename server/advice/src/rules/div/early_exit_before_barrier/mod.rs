@@ -1,6 +1,7 @@
 //! div/early-exit-before-barrier: threads of one block that do not meet.
 
 use warplens_facts::facts::{Branch, Certainty};
+use warplens_ir::Language;
 
 use crate::evidence;
 use crate::rule::{Look, Rule, State, When};
@@ -10,12 +11,22 @@ use crate::{Context, Finding, Place, Severity};
 pub(crate) const RULE: Rule = Rule {
     id: "div/early-exit-before-barrier",
     title: "some threads of a block never reach a barrier that others wait at",
-    severity: "error; warning where the launch rounds up to whole blocks; hint where it depends on values that are not known",
+    severity: "error; warning where the launch rounds up to whole blocks; information where the barrier waits only for threads that have not returned; hint where it depends on values that are not known",
     state: State::Stable,
     explain: include_str!("page.md"),
     look: Look::At(When::Always, check),
     actions: &[],
 };
+
+/// NVIDIA's first compute capability whose barriers wait for the threads of a block that have not returned; before, for whole warps
+/// of it (CUDA C++ Programming Guide, compute capability 7.x, independent thread scheduling).
+const WAITS_FOR_THREADS: (u32, u32) = (7, 0);
+
+/// True where threads that have returned are not waited for: what comes of them is defined.
+fn is_defined(ctx: &Context<'_>, early_exit: bool) -> bool {
+    let capability = ctx.profile.compute_capability;
+    early_exit && ctx.kernel.language != Language::OpenCl && capability >= Some(WAITS_FOR_THREADS)
+}
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     ctx.facts
@@ -45,17 +56,29 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
         Certainty::Assumed => wording::assumes(ctx.facts, &[text, &hazard.when]),
         Certainty::Exact | Certainty::Unknown => None,
     };
+    let defined = is_defined(ctx, hazard.early_exit);
+    let most = if defined {
+        Severity::Information
+    } else {
+        Severity::Error
+    };
+    let severity = match hazard.certainty {
+        Certainty::Exact => Severity::Error,
+        Certainty::Assumed if evidence::is_supposed(ctx, branch) => Severity::Error,
+        Certainty::Assumed | Certainty::Unknown if evidence::is_rounded_up(ctx, branch) => {
+            Severity::Warning
+        }
+        // Nothing says that the bound has a value at which threads of a block part.
+        Certainty::Assumed | Certainty::Unknown => Severity::Hint,
+    };
+    let result = if defined {
+        "here the barrier waits only for threads that have not returned; before compute capability 7.0 the result is undefined"
+    } else {
+        "the result is undefined"
+    };
     Some(Finding {
         rule: RULE.id,
-        severity: match hazard.certainty {
-            Certainty::Exact => Severity::Error,
-            Certainty::Assumed if evidence::is_supposed(ctx, branch) => Severity::Error,
-            Certainty::Assumed | Certainty::Unknown if evidence::is_rounded_up(ctx, branch) => {
-                Severity::Warning
-            }
-            // Nothing says that the bound has a value at which threads of a block part.
-            Certainty::Assumed | Certainty::Unknown => Severity::Hint,
-        },
+        severity: severity.min(most),
         place: Place::Site(branch.site),
         message: wording::sentence([
             Some(format!(
@@ -65,7 +88,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
             Some(format!(
                 "threads of one block {verb} on `{text}`{when}: {what}"
             )),
-            Some("the result is undefined".to_owned()),
+            Some(result.to_owned()),
             reservation,
         ]),
         gain: 1.0,
@@ -79,7 +102,7 @@ fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Kernel, branch};
+    use crate::testing::{Kernel, branch, profile};
     use warplens_facts::facts::BarrierHazard;
 
     fn hazard(certainty: Certainty) -> Kernel {
@@ -92,7 +115,9 @@ mod tests {
             certainty,
             when: "when n is not a multiple of 256".to_owned(),
         });
-        Kernel::new().assume("n", "1000").branch(exit)
+        let mut kernel = Kernel::new().assume("n", "1000").branch(exit);
+        kernel.profile = profile("tesla-p100");
+        kernel
     }
 
     #[test]
@@ -112,6 +137,26 @@ mod tests {
             [(branch(9).site, "the barrier".to_owned())]
         );
         assert_eq!(findings[0].gain, 1.0);
+    }
+
+    #[test]
+    fn where_a_barrier_waits_for_threads_that_are_left_an_exit_is_no_error() {
+        let mut kernel = hazard(Certainty::Exact);
+        kernel.profile = profile("v100-sxm2-16gb");
+        let findings = kernel.findings(|_| 2.0);
+        assert_eq!(findings[0].severity, Severity::Information);
+        assert!(
+            findings[0].message.ends_with(
+                "here the barrier waits only for threads that have not returned; before compute capability 7.0 the \
+                 result is undefined"
+            ),
+            "{}",
+            findings[0].message
+        );
+        // A barrier that only some come to is one anywhere.
+        let hazard = kernel.facts.branches[0].barrier_hazard.as_mut();
+        hazard.unwrap().early_exit = false;
+        assert_eq!(kernel.findings(|_| 2.0)[0].severity, Severity::Error);
     }
 
     #[test]

@@ -42,10 +42,11 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let grid = wording::extents(facts.launch.grid);
     let one = if blocks == 1 { "block" } else { "blocks" };
     // One block is meant to be one; a grid that a run's arguments make is as large as its problem.
-    let severity = match facts.launch.grid_source {
-        _ if blocks == 1 => Severity::Hint,
-        Source::Run => Severity::Hint,
-        _ => wording::severity(gain, Certainty::Exact, true),
+    let by_problem = facts.launch.grid_source == Source::Run && !ctx.grid_by_text;
+    let severity = if blocks == 1 || by_problem {
+        Severity::Hint
+    } else {
+        wording::severity(gain, Certainty::Exact, true)
     };
     Some(Finding {
         rule: RULE.id,
@@ -176,6 +177,21 @@ mod tests {
              100 of 108 SMs idle: a grid of 8 is 8 blocks of 1024 threads; 128 blocks of 64 hold the same \
              threads"
         );
+    }
+
+    #[test]
+    fn one_block_and_a_grid_as_large_as_the_runs_problem_are_hints() {
+        let mut kernel = Kernel::new().block([1024, 1, 1]);
+        let mut severity = |blocks, source, by_text| {
+            kernel.facts.launch.grid = [blocks, 1, 1];
+            kernel.facts.launch.grid_source = source;
+            kernel.grid_by_text = by_text;
+            kernel.findings(|_| 3.0)[0].severity
+        };
+        assert_eq!(severity(8, Source::LaunchSite, true), Severity::Warning);
+        assert_eq!(severity(8, Source::Run, true), Severity::Warning);
+        assert_eq!(severity(8, Source::Run, false), Severity::Hint);
+        assert_eq!(severity(1, Source::LaunchSite, true), Severity::Hint);
     }
 
     #[test]

@@ -125,10 +125,9 @@ mod tests {
 
     #[test]
     fn registers_that_keep_blocks_out_are_not_the_blocks_fault() {
-        let findings = Kernel::new()
-            .block([32, 1, 1])
-            .registers(200)
-            .findings(|_| 1.4);
+        let mut kernel = Kernel::new().block([32, 1, 1]).registers(200);
+        kernel.trial = 1.4;
+        let findings = kernel.findings(|_| 1.4);
         assert_eq!(findings[0].rule, "occ/limiter");
     }
 }

@@ -40,17 +40,8 @@ pub(crate) fn claims(costly: &Costly<'_>) -> bool {
 
 pub(crate) fn cause(costly: &Costly<'_>) -> String {
     let text = &costly.access.text;
-    match &costly.access.stride {
-        Some(stride) if stride.symbolic => format!(
-            "`{text}` walks down a column, neighbouring threads are `{}` elements ({} bytes) apart",
-            stride.text,
-            stride.bytes.unsigned_abs()
-        ),
-        _ => format!(
-            "`{text}` walks down a column, neighbouring threads are {} bytes apart",
-            costly.distance().unwrap_or_default()
-        ),
-    }
+    let apart = costly.apart().unwrap_or_default();
+    format!("`{text}` walks down a column, neighbouring threads are {apart}")
 }
 
 #[cfg(test)]
@@ -71,10 +62,53 @@ mod tests {
         assert_eq!(finding.access, Some(0));
         assert_eq!(
             finding.message,
-            "2.90x: let neighbouring threads take neighbouring elements of `in` (32 sectors per request, ideal 4)\n\
+            "2.90x: let a warp walk along rows of `in` (32 sectors per request, ideal 4)\n\
              32 sectors per request (ideal 4): `in[x * n + y]` walks down a column, neighbouring \
              threads are `n` elements (4096 bytes) apart"
         );
+    }
+
+    #[test]
+    fn a_distance_is_told_once_and_without_values_that_it_holds_for_any_of() {
+        let told = |in_bytes: bool, constraints: &[&str]| {
+            let mut walk = column_walk(5);
+            let stride = walk.stride.as_mut().unwrap();
+            stride.in_bytes = in_bytes;
+            if in_bytes {
+                stride.text = "4*n".to_owned();
+            }
+            walk.constraints = constraints.iter().map(|&one| one.to_owned()).collect();
+            let findings = Kernel::new().access(walk).findings(|_| 2.9);
+            let clause = findings[0].message.lines().nth(1).unwrap_or_default();
+            let (_, told) = clause.split_once("threads are ").unwrap_or_default();
+            told.to_owned()
+        };
+        assert_eq!(told(false, &[]), "`n` elements (4096 bytes) apart");
+        assert_eq!(told(true, &[]), "`4*n` = 4096 bytes apart");
+        assert_eq!(told(false, &["n % 32 == 0"]), "`n` elements apart");
+        assert_eq!(told(true, &["n % 32 == 0"]), "`4*n` bytes apart");
+    }
+
+    #[test]
+    fn a_long_name_leaves_room_for_the_figure() {
+        for (gain, told) in [(2.9, "2.90x: "), (1.0, "")] {
+            let mut walk = column_walk(5);
+            walk.array = "intermediate_gradients".to_owned();
+            walk.text = format!("{}[x * n + y]", walk.array);
+            let findings = Kernel::new().access(walk).findings(|_| gain);
+            let message = &findings[0].message;
+            let (headline, rest) = message.split_once('\n').unwrap();
+            assert!(headline.starts_with(&format!("{told}let a warp walk along rows of `interm")));
+            assert!(
+                headline.contains("(32 sectors per request, ideal 4)"),
+                "{headline}"
+            );
+            assert!(headline.chars().count() <= 100, "{headline}");
+            assert!(
+                rest.starts_with("32 sectors per request (ideal 4): "),
+                "{rest}"
+            );
+        }
     }
 
     #[test]

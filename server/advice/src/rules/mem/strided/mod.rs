@@ -25,8 +25,8 @@ pub(crate) fn cause(costly: &Costly<'_>) -> String {
     let element = costly.element();
     match &costly.access.stride {
         Some(stride) if stride.symbolic => format!(
-            "`{text}` is strided, neighbouring threads are `{}` elements ({distance} bytes) apart",
-            stride.text
+            "`{text}` is strided, neighbouring threads are {}",
+            costly.apart().unwrap_or_default()
         ),
         _ if element > 0 && distance.is_multiple_of(element) => {
             format!(

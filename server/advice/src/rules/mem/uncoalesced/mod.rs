@@ -44,7 +44,7 @@ const SPECIFIC: [MemoryRule; 5] = [
     MemoryRule {
         id: column_walk::RULE.id,
         claims: column_walk::claims,
-        cure: |array| format!("let neighbouring threads take neighbouring elements of `{array}`"),
+        cure: |array| format!("let a warp walk along rows of `{array}`"),
         cause: column_walk::cause,
     },
     MemoryRule {
@@ -301,6 +301,7 @@ mod tests {
             bytes,
             text: text.to_owned(),
             symbolic: false,
+            in_bytes: false,
             unit_elsewhere: false,
         }
     }

@@ -8,7 +8,7 @@ use warplens_facts::facts::{Access, Form, Op, Pattern, Space};
 use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
-use crate::subjects::access::{Candidate, Loudness, findings, plural};
+use crate::subjects::access::{Candidate, Loudness, apart, findings, plural};
 use crate::wording::{a_number, number, short};
 use crate::{Context, Finding};
 
@@ -103,13 +103,25 @@ fn cause(ctx: &Context<'_>, access: &Access, degree: f64) -> String {
     let text = &access.text;
     let degree = number(degree);
     let banks = ctx.profile.banks;
-    match access.stride.as_ref().map(|s| s.bytes.unsigned_abs()) {
-        Some(bytes) if bytes > WORD && bytes.is_multiple_of(WORD) => format!(
-            "{degree}-way bank conflict in `{text}`, neighbouring threads are {} words apart on {banks} \
-             banks",
-            bytes / WORD
+    let stride = access.stride.as_ref();
+    let stride = stride.filter(|stride| {
+        let bytes = stride.bytes.unsigned_abs();
+        bytes > WORD && bytes.is_multiple_of(WORD)
+    });
+    let apart = stride.map(|stride| {
+        // A distance that a parameter gives is told by it: its value may be assumed.
+        if stride.symbolic {
+            let of_words = u64::from(access.bytes_per_lane) == WORD;
+            apart(access, stride, if of_words { "words" } else { "elements" })
+        } else {
+            format!("{} words apart", stride.bytes.unsigned_abs() / WORD)
+        }
+    });
+    match apart {
+        Some(apart) => format!(
+            "{degree}-way bank conflict in `{text}`, neighbouring threads are {apart} on {banks} banks"
         ),
-        _ => format!("{degree}-way bank conflict in `{text}` on {banks} banks"),
+        None => format!("{degree}-way bank conflict in `{text}` on {banks} banks"),
     }
 }
 
@@ -134,6 +146,21 @@ mod tests {
             "2.90x: pad or swizzle `tile` against a 32-way bank conflict (32 passes per request, ideal 1)\n\
              32 passes per request (ideal 1): 32-way bank conflict in \
              `tile[threadIdx.x][threadIdx.y]`, neighbouring threads are 32 words apart on 32 banks"
+        );
+    }
+
+    #[test]
+    fn a_distance_that_a_parameter_gives_is_told_by_it() {
+        let mut conflict = bank_conflict(7);
+        let stride = conflict.stride.as_mut().unwrap();
+        stride.symbolic = true;
+        stride.text = "d".to_owned();
+        conflict.constraints = vec!["d % 32 == 0".to_owned()];
+        let findings = Kernel::new().access(conflict).findings(|_| 2.9);
+        let message = &findings[0].message;
+        assert!(
+            message.contains("neighbouring threads are `d` words apart on 32 banks"),
+            "{message}"
         );
     }
 
