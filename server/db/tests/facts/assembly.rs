@@ -114,6 +114,32 @@ fn a_name_that_another_scope_declares_again_is_another_register() {
 }
 
 #[test]
+fn a_register_that_an_inner_scope_hides_is_itself_again_behind_it() {
+    // 4 sectors of neighbours, by the lanes below 16 alone: the inner registers would give 1 sector and 8 lanes.
+    for assembly in [
+        "{ .reg .u32 t; mov.u32 t, %1; { .reg .u32 t; mov.u32 t, 5; } mov.u32 %0, t; }",
+        "{ .reg .u32 t<4>; mov.u32 t2, %1; { .reg .u32 t2; .reg .u64 t2; mov.u64 t2, 5; } mov.u32 %0, t2; }",
+        "{ .reg .u32 t; .reg .pred p; mov.u32 t, %1; setp.lt.u32 p, %1, 8; @p bra L; { .reg .u32 t; mov.u32 t, 5; \
+         bra M; } L: { .reg .u32 t; mov.u32 t, 6; } M: mov.u32 %0, t; }",
+    ] {
+        let (found, lost) = facts(&format!(
+            "asm(\"{assembly}\" : \"=r\"(v) : \"r\"(threadIdx.x)); r = in[v];"
+        ));
+        assert_eq!(lost, Vec::<String>::new(), "{assembly}");
+        let load = &found.accesses[0];
+        assert!(load.exact(), "{assembly}");
+        assert_eq!(load.transactions_per_request, Some(4.0), "{assembly}");
+    }
+    let (found, _) = facts(
+        "asm volatile(\"{ .reg .pred p; setp.lt.u32 p, %0, 16; { .reg .pred p; setp.lt.u32 p, %0, 8; } \
+         @p st.global.u32 [%1], %0; }\" :: \"r\"(threadIdx.x), \"l\"(&out[threadIdx.x]) : \"memory\");",
+    );
+    let store = &found.accesses[0];
+    assert!(store.exact());
+    assert_eq!(store.active_lanes_per_request, Some(16.0));
+}
+
+#[test]
 fn what_an_instruction_that_is_not_understood_writes_is_not_known() {
     let index = |assembly: &str| {
         let (found, lost) = facts(&format!(

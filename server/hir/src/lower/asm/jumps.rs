@@ -63,6 +63,10 @@ pub(super) fn jump<'s, 't>(statement: &'s Statement<'t>) -> Option<&'s Instructi
     }
 }
 
+fn is_brace(statement: &Statement) -> bool {
+    matches!(statement, Statement::Opened | Statement::Closed)
+}
+
 fn target<'t>(jump: &Instruction<'t>) -> Option<&'t str> {
     match jump.operands.as_slice() {
         [Operand::Name(label)] if jump.base() == "bra" => Some(label),
@@ -130,11 +134,15 @@ impl<'s, 't> Reader<'s, 't> {
             return None;
         }
         // A jump over the label as well, from right in front of it: there are two sides.
-        if let Some((Statement::Instruction(last), side)) = behind[..end].split_last()
+        let side = behind[..end].iter();
+        let braces = side.rev().take_while(|one| is_brace(one)).count();
+        let (side, braces) = behind[..end].split_at(end - braces);
+        if let Some((Statement::Instruction(last), side)) = side.split_last()
             && last.predicate.is_none()
             && let Some(length) = self.ahead(last, &behind[end..])
         {
-            let passed = self.steps(side, depth + 1);
+            let mut passed = self.steps(side, depth + 1);
+            passed.extend(braces.iter().map(Step::Plain));
             let taken = self.steps(&behind[end..=end + length], depth + 1);
             let branch = Step::Branch {
                 predicate,
@@ -168,7 +176,10 @@ fn waiting(statements: &[Statement]) -> Option<usize> {
     let mut answers: Vec<&Operand> = Vec::new();
     for (at, statement) in statements.iter().take(MOST_WAITING).enumerate() {
         let instruction = match statement {
-            Statement::Label(_) | Statement::Registers(..) => continue,
+            Statement::Label(_)
+            | Statement::Registers(..)
+            | Statement::Opened
+            | Statement::Closed => continue,
             Statement::Instruction(instruction) => instruction,
             Statement::Malformed(_) => return None,
         };
@@ -196,7 +207,7 @@ fn waiting(statements: &[Statement]) -> Option<usize> {
 fn goes_round(statements: &[Statement], last: usize) -> bool {
     let (inside, behind) = statements.split_at(last + 1);
     let labels = behind.iter();
-    let labels = labels.take_while(|statement| matches!(statement, Statement::Label(_)));
+    let labels = labels.take_while(|one| is_brace(one) || matches!(one, Statement::Label(_)));
     let behind = &behind[..labels.count()];
     let goes = |instruction: &Instruction, to: &[Statement]| {
         target(instruction).is_some_and(|label| position(to, label).is_some())

@@ -248,6 +248,8 @@ impl<'t> Assembly<'_, '_, 't> {
                 }
             }
             Statement::Label(_) => {}
+            Statement::Opened => self.registers.open(),
+            Statement::Closed => self.registers.close(),
             Statement::Instruction(instruction) => self.instruction(instruction),
             Statement::Malformed(text) => {
                 let word: String = text.chars().take(40).collect();

@@ -71,6 +71,10 @@ pub(super) enum Statement<'t> {
     Registers(&'t str, Vec<&'t str>),
     /// `L:`.
     Label(&'t str),
+    /// `{`: what is declared behind it is known up to its end.
+    Opened,
+    /// `}`.
+    Closed,
     /// What the machine executes.
     Instruction(Instruction<'t>),
     /// What is none of these.
@@ -154,8 +158,14 @@ pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
         // Braces of a scope, and labels, stand in front of an instruction.
         loop {
             part = part.trim();
-            if let Some(rest) = part.strip_prefix(['{', '}']) {
-                part = rest;
+            let brace = match part.chars().next() {
+                Some('{') => Some(Statement::Opened),
+                Some('}') => Some(Statement::Closed),
+                _ => None,
+            };
+            if let Some(brace) = brace {
+                found.push(brace);
+                part = &part[1..];
                 continue;
             }
             let word = part
@@ -342,9 +352,11 @@ mod tests {
         let text =
             "{ .reg .pred p, q; L1: @!p cp.async.cg.shared::cta.global [%0 + 16], [%1], 16; }";
         let found = statements(text);
-        assert_eq!(found[0], Statement::Registers(".pred", vec!["p", "q"]));
-        assert_eq!(found[1], Statement::Label("L1"));
-        let Statement::Instruction(copy) = &found[2] else {
+        assert_eq!(found[0], Statement::Opened);
+        assert_eq!(found[1], Statement::Registers(".pred", vec!["p", "q"]));
+        assert_eq!(found[2], Statement::Label("L1"));
+        assert_eq!(found[4], Statement::Closed);
+        let Statement::Instruction(copy) = &found[3] else {
             panic!("{found:?}");
         };
         assert_eq!(copy.predicate, Some((false, Operand::Name("p"))));
