@@ -696,6 +696,40 @@ fn addresses_of_a_lanes_arithmetic_are_known() {
         load("%4")
     );
     assert_eq!(passes(&text), Some(4.0));
+    // Addresses that an iteration after the next is back at: two halves of the tile that change places, a stage that begins
+    // anew, bits that are turned; one half of the tile is read as the other.
+    let rounds = |before: &str, at: &str, after: &str| {
+        format!(
+            "unsigned (*first)[32] = tile, (*second)[32] = tile + 32; unsigned p = {base}; {before} \
+             for (unsigned t = 0; t < gridDim.x * 50; t++) {{ {} : \"r\"({at})); {after} }}",
+            load("%4")
+        )
+    };
+    for (before, at, after) in [
+        (
+            "",
+            "(unsigned)__cvta_generic_to_shared(first[lane])",
+            "unsigned (*other)[32] = first; first = second; second = other;",
+        ),
+        (
+            "",
+            "p + lane * 128",
+            "p = t % 4 == 3 ? p - 3 * 1024 : p + 1024;",
+        ),
+        ("p += lane * 128;", "p", "p ^= 64;"),
+        (
+            "unsigned stage = 0;",
+            "p + stage * 4096 + lane * 128",
+            "stage ^= 1;",
+        ),
+    ] {
+        assert_eq!(passes(&rounds(before, at, after)), Some(32.0), "{after}");
+    }
+    // Rows that never come back.
+    assert_eq!(
+        passes(&rounds("", "p + lane * 128", "p = p * 5 + t * t;")),
+        None
+    );
     // What differs between lanes of a warp is another lane's.
     let text = format!(
         "unsigned w = __shfl_xor_sync(~0u, lane, 5); {} : \"r\"({base} + w * 128));",
