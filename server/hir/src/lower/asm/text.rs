@@ -62,6 +62,14 @@ impl<'t> Instruction<'t> {
     pub(super) fn has(&self, suffix: &str) -> bool {
         self.suffixes().any(|word| word == suffix)
     }
+
+    /// The operands without the cache policy, which is the last one where the mnemonic says that there is one.
+    pub(super) fn but_policy(&self) -> &[Operand<'t>] {
+        match self.operands.split_last() {
+            Some((_, others)) if self.has("L2::cache_hint") => others,
+            _ => &self.operands,
+        }
+    }
 }
 
 /// A statement.
@@ -266,7 +274,9 @@ fn operand(text: &str, depth: u32) -> Operand<'_> {
     if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
         return list(inner, depth + 1).map_or(Operand::Blank, Operand::Vector);
     }
-    if let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+    // The end says that host and device have one address for it.
+    let place = text.strip_suffix(".unified").unwrap_or(text);
+    if let Some(inner) = place.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
         return memory(inner, depth);
     }
     if let Some(inner) = text.strip_prefix('!') {
