@@ -1409,6 +1409,8 @@ impl Executor<'_> {
                 self.integer_by(Arithmetic::Product, Some(result), line, &mut operands);
                 Value::int(result)
             }
+            Function::SameBits if whole.ty.is_int() => Value::int(self.unknown(true, variation)),
+            Function::SameBits => Value::data(variation),
             Function::Bits(bits) => {
                 let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
                 let operand = arguments

@@ -1,7 +1,7 @@
 //! Jumps of inline PTX, as branches.
 //!
-//! In go the statements in their order; out come steps. A jump over statements to a label behind them is a branch, and a
-//! loop that does nothing but wait is its waits, once. Where any other jump is among them, no step is what is executed: then
+//! In go the statements in their order; out come steps. A jump over statements to a label behind them is a branch, a jump
+//! back over statements that do not jump is a loop, and a loop that does nothing but wait is its waits, once. Where any other jump is among them, no step is what is executed: then
 //! these jumps come out instead.
 
 use rustc_hash::FxHashMap;
@@ -22,6 +22,11 @@ pub(super) enum Step<'s, 't> {
         predicate: &'s (bool, Operand<'t>),
         taken: Vec<Step<'s, 't>>,
         passed: Vec<Step<'s, 't>>,
+    },
+    /// What is done again while the predicate's register holds that value behind it.
+    Loop {
+        predicate: &'s (bool, Operand<'t>),
+        body: &'s [Statement<'t>],
     },
 }
 
@@ -97,6 +102,11 @@ impl<'s, 't> Reader<'s, 't> {
                 rest = &rest[length..];
                 continue;
             }
+            if let Some((body, predicate)) = self.repeated(first, behind) {
+                steps.push(Step::Loop { predicate, body });
+                rest = &behind[body.len() + 1..];
+                continue;
+            }
             rest = behind;
             let Some(jump) = jump(first) else {
                 steps.push(Step::Plain(first));
@@ -158,6 +168,22 @@ impl<'s, 't> Reader<'s, 't> {
             passed: self.steps(&behind[..=end], depth + 1),
         };
         Some((Some(branch), end))
+    }
+
+    /// A label, and behind it what a jump back to it repeats, which jumps nowhere else.
+    fn repeated(
+        &self,
+        label: &Statement<'t>,
+        behind: &'s [Statement<'t>],
+    ) -> Option<(&'s [Statement<'t>], &'s (bool, Operand<'t>))> {
+        let Statement::Label(label) = label else {
+            return None;
+        };
+        let end = behind.iter().position(|one| jump(one).is_some())?;
+        let back = jump(&behind[end])?;
+        let unique = self.labels.get(label) == Some(&1);
+        let predicate = back.predicate.as_ref()?;
+        (unique && target(back) == Some(label)).then_some((&behind[..end], predicate))
     }
 
     /// Where among statements the label of a jump is, where it is the only one of its name.

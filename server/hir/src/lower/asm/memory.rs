@@ -125,7 +125,10 @@ impl<'t> Assembly<'_, '_, 't> {
         }
         let ty = Self::of_lanes(&scalar, lanes);
         let pointer = self.pointer(address, &ty, space_of(instruction))?;
-        let mut parts: Vec<Expr> = values.into_iter().map(|one| self.read(one)).collect();
+        let mut parts: Vec<Expr> = values
+            .into_iter()
+            .map(|one| self.read_as(one, &scalar))
+            .collect();
         let value = match parts.len() {
             1 => parts.remove(0),
             _ => Expr {
@@ -157,7 +160,7 @@ impl<'t> Assembly<'_, '_, 't> {
         let pointer = self.pointer(address, &ty, space_of(instruction))?;
         let mut arguments = vec![pointer];
         for value in Self::flat(values) {
-            arguments.push(self.read(value));
+            arguments.push(self.read_as(value, &scalar));
         }
         let update = if instruction.has("cas") || instruction.has("exch") {
             Update::Swap
