@@ -199,7 +199,9 @@ impl<'t> Assembly<'_, '_, 't> {
         self.end_statement();
         let mut condition = None;
         let body_statements = self.block(|assembly| {
-            body.iter().for_each(|one| assembly.statement(one));
+            for one in body {
+                assembly.statement(one);
+            }
             // A comparison right in front of the jump is what is tested.
             let compared = match body.last() {
                 Some(Statement::Instruction(last)) if last.predicate.is_none() => {
