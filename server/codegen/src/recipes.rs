@@ -220,6 +220,33 @@ pub(crate) fn index(plain: &str, ty: Ty, written: &str, fast: bool) -> u16 {
         .unwrap_or(usize::from(ty == "f64")) as u16
 }
 
+/// The recipe of an instruction of PTX that approximates a function: what the compiler writes for the function where that is all
+/// it asks for. `None` for other instructions.
+pub(crate) fn approximation(mnemonic: &str) -> Option<u16> {
+    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
+    if !has("approx") && !has("full") {
+        return None;
+    }
+    // In 32 bits arguments are scaled where subnormal ones count.
+    let flushes = has("ftz") || !has("f32");
+    let (name, fast) = match (mnemonic.split('.').next()?, flushes) {
+        ("ex2", flushes) => ("exp2", flushes),
+        ("lg2", true) => ("log2", true),
+        ("lg2", false) => ("__log2f", false),
+        ("rsqrt", flushes) => ("rsqrt", flushes),
+        ("sqrt", true) => ("sqrt", true),
+        ("rcp", true) => ("recip", true),
+        // Scaled as for the reciprocal of the root.
+        ("sqrt" | "rcp", false) => ("rsqrt", false),
+        ("sin", _) => ("sin", true),
+        ("cos", _) => ("cos", true),
+        ("tanh", _) => ("tanh", true),
+        ("div", _) => ("div", true),
+        _ => return None,
+    };
+    Some(index(name, Ty::F32, name, fast))
+}
+
 /// The instructions in place of a call of a library function on numbers of 16, 32 or 64 bits, without
 /// `-use_fast_math`; `None` for what was not measured.
 pub fn library(name: &str, bits: u8, target: Target) -> Option<&'static [(Class, u32)]> {

@@ -539,7 +539,7 @@ impl Selector<'_> {
             // Its own instruction where no operation takes the sign.
             Op::Neg | Op::Abs if inst.ty == Ty::F32 => self.emit(v, Class::Fadd, 1),
             Op::Neg | Op::Abs if inst.ty == Ty::F64 => self.emit(v, Class::Dadd, 1),
-            Op::Neg if inst.ty == Ty::F16 => self.emit(v, Class::Hfma2, 1),
+            Op::Neg | Op::Abs if inst.ty == Ty::F16 => self.emit(v, Class::Hfma2, 1),
             Op::Neg => self.emit(v, Class::Iadd3, words),
             Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
             Op::MulHigh => self.emit(v, Class::Imad, 1),

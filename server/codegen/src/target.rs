@@ -22,6 +22,14 @@ pub(crate) struct Machine {
     pub scales_subscripts: bool,
     /// Instructions for a warp's matrix product of 16 · 16 · 16 in half precision.
     pub products: u8,
+    /// It multiplies matrices of floats of 8 bits; else they are made halves.
+    pub small_floats: bool,
+    /// It multiplies matrices of integers of 4 bits; else they are made bytes.
+    pub nibbles: bool,
+    /// It multiplies matrices of single bits; else they are made bytes.
+    pub single_bits: bool,
+    /// It multiplies matrices of 8 · 8 · 4 in half precision for each quarter of a warp; else a routine does it by shuffles.
+    pub quarters: bool,
     /// Matrices of 8 · 8 in half precision that an instruction loads from shared memory for one of 16 · 16.
     pub matrices: u32,
     /// Copies from device memory into shared memory pass the registers by: `LDGSTS`.
@@ -40,6 +48,10 @@ const BEFORE_CLUSTERS: Machine = Machine {
     descriptor: true,
     scales_subscripts: true,
     products: 2,
+    small_floats: false,
+    nibbles: true,
+    single_bits: true,
+    quarters: false,
     matrices: 4,
     copies: true,
     window: &[],
@@ -54,6 +66,10 @@ const WITH_CLUSTERS: Machine = Machine {
     descriptor: true,
     scales_subscripts: false,
     products: 2,
+    small_floats: false,
+    nibbles: false,
+    single_bits: false,
+    quarters: false,
     matrices: 4,
     copies: true,
     window: &[(Class::Other, 1), (Class::Mov, 1), (Class::Lea, 1)],
@@ -67,6 +83,7 @@ pub(crate) const MEASURED: [Machine; 7] = [
         capability: (7, 5),
         descriptor: false,
         products: 4,
+        quarters: true,
         matrices: 2,
         copies: false,
         ..BEFORE_CLUSTERS
@@ -84,11 +101,13 @@ pub(crate) const MEASURED: [Machine; 7] = [
     Machine {
         name: "sm_89",
         capability: (8, 9),
+        small_floats: true,
         ..BEFORE_CLUSTERS
     },
     Machine {
         name: "sm_90",
         capability: (9, 0),
+        single_bits: true,
         ..WITH_CLUSTERS
     },
     Machine {
@@ -99,6 +118,7 @@ pub(crate) const MEASURED: [Machine; 7] = [
     Machine {
         name: "sm_120",
         capability: (12, 0),
+        small_floats: true,
         ..WITH_CLUSTERS
     },
 ];

@@ -1,4 +1,4 @@
-//! Integers that a thread keeps in an array of its own: addresses of its rows, one for each fragment.
+//! Integers and pointers that a thread keeps in an array of its own: addresses of its rows, one for each fragment.
 //!
 //! In: stores of integers into such arrays, and loads. Out: what a load gives, where one store wrote just that element: at the
 //! same constant subscript, or at a sum of loop counters that reaches it in one way. What a loop writes is forgotten where
@@ -12,7 +12,7 @@ use warplens_symbolic::{Id, Symbol, SymbolKind};
 
 use crate::executor::Executor;
 use crate::facts::Space;
-use crate::value::{ArrayId, Kind, Stored, Value};
+use crate::value::{ArrayId, Held, Kind, Stored, Value, Variation};
 
 /// Stores into one array that are kept.
 const MOST_STORES: usize = 256;
@@ -20,10 +20,14 @@ const MOST_STORES: usize = 256;
 impl Executor<'_> {
     /// A store into a thread's own array.
     pub(crate) fn keep_element(&mut self, array: ArrayId, offset: Id, ty: &Type, value: &Value) {
-        if self.dry > 0 || self.counting_only || !self.is_own(array) {
+        if !self.is_own(array) {
             return;
         }
-        let followed = ty.is_int() && !matches!(value.kind, Kind::Data);
+        self.note_held(array, offset, value);
+        if self.dry > 0 || self.counting_only {
+            return;
+        }
+        let followed = is_followed(ty) && !matches!(value.kind, Kind::Data);
         let size = ty.size() as i64;
         let arena = &self.arena;
         let start = arena.as_const(offset);
@@ -51,6 +55,40 @@ impl Executor<'_> {
         }
     }
 
+    /// Notes what a thread's own array holds, whichever element it is.
+    fn note_held(&mut self, array: ArrayId, offset: Id, value: &Value) {
+        let by_data = self.depends_on_data(offset);
+        let held = match value.kind {
+            Kind::Data => Held::Data,
+            Kind::Int(id) | Kind::Pointer(_, id) if by_data || self.depends_on_data(id) => {
+                Held::Data
+            }
+            Kind::Int(_) => Held::Integers,
+            Kind::Pointer(to, _) => Held::Pointers(to),
+        };
+        let before = self.held.entry(array).or_insert(held);
+        *before = match (*before, held) {
+            (Held::Data, _) | (_, Held::Data) => Held::Data,
+            (before, held) if before == held => held,
+            _ => Held::Several,
+        };
+    }
+
+    /// What an element of a thread's own array is of which no more is known than what the array holds: no data in memory.
+    pub(crate) fn some_element(&mut self, array: ArrayId, ty: &Type) -> Option<Value> {
+        let held = self.held.get(&array).filter(|_| self.is_own(array))?;
+        match (ty, *held) {
+            (Type::Int { .. }, Held::Integers) => {
+                Some(Value::int(self.unknown(false, Variation::ANY)))
+            }
+            (Type::Int { .. } | Type::Pointer(..), Held::Pointers(to)) => {
+                let offset = self.unknown(false, Variation::ANY);
+                Some(Value::pointer(to, offset))
+            }
+            _ => None,
+        }
+    }
+
     /// A thread's own array of integers that a list of numbers initialises; those that it leaves out are zero.
     pub(crate) fn keep_list(&mut self, id: VarId, parts: &[Expr]) {
         let ty = self.kernel.var(id).ty.clone();
@@ -70,7 +108,7 @@ impl Executor<'_> {
 
     /// What a load from a thread's own array gives, where it is known.
     pub(crate) fn element(&mut self, array: ArrayId, offset: Id, ty: &Type) -> Option<Value> {
-        if self.dry > 0 || !ty.is_int() || !self.is_own(array) {
+        if self.dry > 0 || !is_followed(ty) || !self.is_own(array) {
             return None;
         }
         let stores = self.elements.get(&array)?;
@@ -230,6 +268,11 @@ fn innermost(ty: &Type) -> &Type {
         Type::Array(inner, _) => innermost(inner),
         ty => ty,
     }
+}
+
+/// True for what is followed as an element: an integer, an address.
+fn is_followed(ty: &Type) -> bool {
+    matches!(ty, Type::Int { .. } | Type::Pointer(..))
 }
 
 /// Variables whose elements are written, or what they point to.

@@ -15,7 +15,9 @@ use crate::facts::{
 use crate::flow::{Draft, compute};
 use crate::issued;
 use crate::reals;
-use crate::value::{ALIGNMENT, Array, ArrayId, Kind, Place, Value, Variation, is_memory, space_of};
+use crate::value::{
+    ALIGNMENT, Array, ArrayId, Held, Kind, Place, Value, Variation, is_memory, space_of,
+};
 
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
@@ -544,6 +546,7 @@ impl Executor<'_> {
                 self.elements.clear();
                 let value = self.apply(*routine, arguments, expression);
                 self.elements.clear();
+                self.held.values_mut().for_each(|held| *held = Held::Data);
                 value
             }
             ExprKind::Opaque(reason, parts) => {
@@ -1416,6 +1419,8 @@ impl Executor<'_> {
                 self.integer_by(Arithmetic::Product, Some(result), line, &mut operands);
                 Value::int(result)
             }
+            Function::SameBits if whole.ty.is_int() => Value::int(self.unknown(true, variation)),
+            Function::SameBits => Value::data(variation),
             Function::Bits(bits) => {
                 let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
                 let operand = arguments
@@ -2062,6 +2067,9 @@ impl Executor<'_> {
                     self.access(*array, *offset, Op::Load, expression, &[])
                 };
                 if let Some(known) = self.element(*array, *offset, &expression.ty) {
+                    return Value { loads, ..known };
+                }
+                if let Some(known) = self.some_element(*array, &expression.ty) {
                     return Value { loads, ..known };
                 }
                 // What blocks and iterations write to shared memory is theirs.

@@ -21,7 +21,7 @@ use crate::facts::{
 };
 use crate::flow::Draft;
 use crate::open::Open;
-use crate::value::{Array, ArrayId, Doubt, Part, PartId, Stored, address};
+use crate::value::{Array, ArrayId, Doubt, Held, Part, PartId, Stored, address};
 use crate::why::NoValue;
 
 /// Under which conditions control left a stretch of statements.
@@ -49,6 +49,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
     /// Integers in the thread's own arrays.
     pub(crate) elements: FxHashMap<ArrayId, Vec<Stored>>,
+    /// What the thread's own arrays hold as a whole.
+    pub(crate) held: FxHashMap<ArrayId, Held>,
     /// Copies past the registers on their way.
     pub(crate) copies: Copies,
     /// Where arrays begin, of those whose address as a number matters.
@@ -205,6 +207,7 @@ impl<'a> Executor<'a> {
             arrays: Vec::new(),
             arrays_by_var: FxHashMap::default(),
             elements: FxHashMap::default(),
+            held: FxHashMap::default(),
             copies: Copies::default(),
             bases: FxHashMap::default(),
             steps: 0,

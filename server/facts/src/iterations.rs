@@ -34,7 +34,11 @@ impl Executor<'_> {
         let mut values: Vec<Option<Vec<Id>>> = (motions.iter().zip(entry).zip(&look.ends))
             .map(
                 |((motion, (_, value)), end)| match (motion, value.kind, end) {
-                    (Motion::Lost(false, _), Kind::Int(first), Some(_)) => Some(vec![first]),
+                    (
+                        Motion::Lost(false, _),
+                        Kind::Int(first) | Kind::Pointer(_, first),
+                        Some(_),
+                    ) => Some(vec![first]),
                     _ => None,
                 },
             )
@@ -80,7 +84,7 @@ impl Executor<'_> {
         }
         let lost: Vec<usize> = (0..entry.len())
             .filter(|at| matches!(motions[*at], Motion::Lost(false, _)))
-            .filter(|at| matches!(entry[*at].1.kind, Kind::Int(_)))
+            .filter(|at| !matches!(entry[*at].1.kind, Kind::Data))
             .collect();
         if lost.is_empty() {
             return;
@@ -103,7 +107,12 @@ impl Executor<'_> {
     }
 
     /// An integer, or how far a pointer is from where its array starts; `None` where it is not followed.
-    fn integer_at(&mut self, value: &Value, motion: &Motion, iteration: Id) -> Option<Id> {
+    pub(crate) fn integer_at(
+        &mut self,
+        value: &Value,
+        motion: &Motion,
+        iteration: Id,
+    ) -> Option<Id> {
         if matches!(motion, Motion::Lost(..) | Motion::Geometric(..)) {
             return None;
         }
@@ -114,7 +123,7 @@ impl Executor<'_> {
     }
 
     /// What an iteration leaves that finds these values.
-    fn found_by(&mut self, end: Id, look: &Look, values: &[Option<Id>]) -> Option<Id> {
+    pub(crate) fn found_by(&mut self, end: Id, look: &Look, values: &[Option<Id>]) -> Option<Id> {
         let mut made = end;
         let mut open: Vec<(Symbol, Id)> = Vec::new();
         for (stand_in, value) in look.stand_ins.iter().zip(values) {
@@ -163,7 +172,7 @@ impl Executor<'_> {
         let before = self.arena.sub(iterations, one);
         let before = self.arena.binary(BinaryOp::Max, before, zero);
         let made = self.arena.substitute(made, symbol, before);
-        let Kind::Int(first) = value.kind else {
+        let (Kind::Int(first) | Kind::Pointer(_, first)) = value.kind else {
             return made;
         };
         let is_first = self.arena.binary(BinaryOp::Eq, iterations, zero);

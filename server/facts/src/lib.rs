@@ -15,6 +15,7 @@ mod contents;
 mod context;
 mod copies;
 mod counts;
+mod cycles;
 mod dependence;
 mod draft;
 mod elements;

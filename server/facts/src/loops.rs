@@ -25,15 +25,9 @@ pub(crate) const GUESSED_TRIPS: i64 = 16;
 /// A value that follows no line is listed for at most this many iterations.
 const LONGEST_TABLE: usize = 4096;
 
-/// Values that a variable goes through again and again, at most: the stages of a pipeline.
-const MOST_STAGES: usize = 64;
-
 /// Numbers from here on are no drafts of loads: each is what a variable waits for at the beginning of an iteration, of which only the
 /// iteration's end tells which loads that are.
 const HANDED: usize = usize::MAX / 2;
-
-/// What is put in place of variables to find them, at most.
-const MOST_SUBSTITUTIONS: u32 = 1024;
 
 impl Executor<'_> {
     pub(crate) fn looping(&mut self, statement: &Stmt) -> Exits {
@@ -539,31 +533,48 @@ impl Executor<'_> {
         {
             tested = Some(self.eval(condition));
         }
-        let mut ends = Vec::new();
-        let mut motions: Vec<Motion> = entry
-            .iter()
-            .zip(&stand_ins)
-            .map(|((id, before), &stand_in)| {
-                let after = self.env.get(*id).cloned();
-                ends.push(after.as_ref().and_then(|after| match after.kind {
-                    Kind::Int(end) | Kind::Pointer(_, end) => Some(end),
-                    Kind::Data => None,
-                }));
-                self.motion(before, after, stand_in)
-            })
-            .collect();
-        self.cycles(entry, &ends, &stand_ins, &mut motions);
+        let (mut ends, mut stays) = (Vec::new(), Vec::new());
+        let mut motions: Vec<Motion> =
+            entry
+                .iter()
+                .zip(&stand_ins)
+                .map(|((id, before), &stand_in)| {
+                    let after = self.env.get(*id).cloned();
+                    ends.push(after.as_ref().and_then(|after| match after.kind {
+                        Kind::Int(end) | Kind::Pointer(_, end) => Some(end),
+                        Kind::Data => None,
+                    }));
+                    stays.push(after.as_ref().is_some_and(|after| {
+                        match (before.kind, after.kind) {
+                            (Kind::Int(_), Kind::Int(_)) => true,
+                            (Kind::Pointer(p, _), Kind::Pointer(q, _)) => p == q,
+                            _ => false,
+                        }
+                    }));
+                    self.motion(before, after, stand_in)
+                })
+                .collect();
         self.env.take_back(&mark);
         self.context = context;
         self.pending = pending;
         self.end_look();
-        let by_data = self.moved_by_data(entry, &ends, &stand_ins, &motions);
+        let look = Look {
+            ends: ends
+                .iter()
+                .zip(&stays)
+                .map(|(end, stays)| end.filter(|_| *stays))
+                .collect(),
+            stand_ins,
+        };
+        self.cycles(entry, &look, &mut motions);
+        let stand_ins = &look.stand_ins;
+        let by_data = self.moved_by_data(entry, &ends, stand_ins, &motions);
         for (motion, &data) in motions.iter_mut().zip(&by_data) {
             if let Motion::Lost(of_data, _) = motion {
                 *of_data |= data;
             }
         }
-        let apart = self.moved_apart(entry, &ends, &stand_ins, &motions);
+        let apart = self.moved_apart(entry, &ends, stand_ins, &motions);
         for (motion, &apart) in motions.iter_mut().zip(&apart) {
             if let Motion::Lost(_, uniform) = motion {
                 *uniform &= !apart;
@@ -572,17 +583,16 @@ impl Executor<'_> {
         // What leaves by `return` ends the loop for that lane as well.
         let breaks = [exits.broke, exits.returned];
         let tested_apart = tested.is_some_and(|tested| match tested.kind {
-            Kind::Int(id) | Kind::Pointer(_, id) => self.is_apart(id, &stand_ins, &apart),
+            Kind::Int(id) | Kind::Pointer(_, id) => self.is_apart(id, stand_ins, &apart),
             Kind::Data => !tested.variation.uniform,
         });
         let ending = Ending {
             leaves_apart: tested_apart
-                || (breaks.iter()).any(|&left| self.is_apart(left, &stand_ins, &apart)),
+                || (breaks.iter()).any(|&left| self.is_apart(left, stand_ins, &apart)),
             may_break: (breaks.iter()).any(|&left| self.arena.as_const(left) != Some(0)),
-            by_data: (breaks.iter()).any(|&left| self.is_by_data(left, &stand_ins, &by_data)),
-            continues_by_data: self.is_by_data(exits.continued, &stand_ins, &by_data),
+            by_data: (breaks.iter()).any(|&left| self.is_by_data(left, stand_ins, &by_data)),
+            continues_by_data: self.is_by_data(exits.continued, stand_ins, &by_data),
         };
-        let look = Look { ends, stand_ins };
         self.renewed(entry, &look, &mut motions);
         (motions, ending, look)
     }
@@ -710,70 +720,6 @@ impl Executor<'_> {
         Motion::Lost(data, !self.arena.varies_in_warp(end))
     }
 
-    /// Variables that come back to their first values together, each made of them alone.
-    fn cycles(
-        &mut self,
-        entry: &[(VarId, Value)],
-        ends: &[Option<Id>],
-        stand_ins: &[Id],
-        motions: &mut [Motion],
-    ) {
-        // Its place, what it is after an iteration, its stand-in, its values.
-        let mut found: Vec<(usize, Id, Symbol, Vec<i64>)> = Vec::new();
-        for (at, ((_, value), motion)) in entry.iter().zip(motions.iter()).enumerate() {
-            if let (Motion::Lost(false, _), Kind::Int(first), Some(end)) =
-                (motion, value.kind, ends[at])
-                && let Some(first) = self.arena.as_const(first)
-                && let Some(own) = self.arena.as_symbol(stand_ins[at])
-                && found.len() < MOST_STAGES
-            {
-                found.push((at, end, own, vec![first]));
-            }
-        }
-        let (mut steps, mut left) = (0, MOST_SUBSTITUTIONS);
-        while !found.is_empty() && steps < MOST_STAGES {
-            let mut next: Vec<Option<i64>> = Vec::with_capacity(found.len());
-            for (_, end, ..) in &found {
-                let mut after = *end;
-                for (_, _, other, values) in &found {
-                    if self.arena.depends_on(after, *other) {
-                        if left == 0 {
-                            return;
-                        }
-                        left -= 1;
-                        let value = self.arena.constant(values[steps]);
-                        after = self.arena.substitute(after, *other, value);
-                    }
-                }
-                next.push(self.arena.as_const(after));
-            }
-            if next.iter().any(Option::is_none) {
-                // What depends on anything else is none of them; the others are followed anew.
-                let mut known = next.iter();
-                found.retain(|_| known.next().is_some_and(Option::is_some));
-                for (.., values) in &mut found {
-                    values.truncate(1);
-                }
-                steps = 0;
-                continue;
-            }
-            let back = next
-                .iter()
-                .zip(&found)
-                .all(|(next, (.., values))| *next == Some(values[0]));
-            if back {
-                for (at, _, _, values) in found {
-                    motions[at] = Motion::Cyclic(values);
-                }
-                return;
-            }
-            for (next, (.., values)) in next.into_iter().zip(&mut found) {
-                values.extend(next);
-            }
-            steps += 1;
-        }
-    }
-
     /// The value after a number of iterations.
     pub(crate) fn moved(&mut self, value: &Value, motion: &Motion, iterations: Id) -> Value {
         let lost = |executor: &mut Self, data: bool, uniform: bool| match value.kind {
@@ -791,31 +737,12 @@ impl Executor<'_> {
                 let data = self.is_data(value);
                 lost(self, data, false)
             }
-            Motion::Each(values) => Value::int(self.one_of_each(values, iterations)),
+            Motion::Each(values) => value.holding(self.one_of_each(values, iterations)),
             Motion::Renewed(made, symbol) => {
-                Value::int(self.made_before(value, *made, *symbol, iterations))
+                value.holding(self.made_before(value, *made, *symbol, iterations))
             }
-            Motion::Listed(values) => {
-                let id = self.arena.table(iterations, values);
-                Value::int(id)
-            }
-            Motion::Cyclic(values) => {
-                let length = self.arena.constant(values.len() as i64);
-                let at = self.arena.binary(BinaryOp::Rem, iterations, length);
-                // Stages one after the other are a sum.
-                let step = values
-                    .get(1)
-                    .map_or(0, |second| second.wrapping_sub(values[0]));
-                let even = values
-                    .windows(2)
-                    .all(|pair| pair[1].wrapping_sub(pair[0]) == step);
-                if !even {
-                    return Value::int(self.arena.table(at, values));
-                }
-                let first = self.arena.constant(values[0]);
-                let moved = self.arena.scale(at, step);
-                Value::int(self.arena.add(first, moved))
-            }
+            Motion::Listed(values) => value.holding(self.arena.table(iterations, values)),
+            Motion::Cyclic(values) => value.holding(self.one_of_stages(values, iterations)),
             Motion::Linear(by) => {
                 let way = self.arena.mul(*by, iterations);
                 match value.kind {

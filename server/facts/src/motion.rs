@@ -10,7 +10,7 @@ pub(crate) enum Motion {
     /// As listed.
     Listed(Vec<i64>),
     /// Through these values, again and again: `stage ^= 1`, `stage = (stage + 1) % 3`.
-    Cyclic(Vec<i64>),
+    Cyclic(Vec<Id>),
     /// What it is before each iteration, and behind the last.
     Each(Vec<Id>),
     /// Made anew by each iteration: what that is, as a function of the iteration's number.
@@ -26,7 +26,7 @@ pub(crate) enum Motion {
 /// What one look at an iteration found.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// What each variable holds behind it.
+    /// What each variable holds behind it: an integer where it was one, a place in the same array where it led there.
     pub(crate) ends: Vec<Option<Id>>,
     /// What stood for each variable before it.
     pub(crate) stand_ins: Vec<Id>,

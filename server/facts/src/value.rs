@@ -218,6 +218,26 @@ impl Value {
             real: None,
         }
     }
+
+    /// Another one of its kind: an integer, or that many bytes into the same array.
+    pub(crate) fn holding(&self, id: Id) -> Value {
+        match self.kind {
+            Kind::Pointer(array, _) => Value::pointer(array, id),
+            _ => Value::int(id),
+        }
+    }
+}
+
+/// What a thread's own array holds, whichever element it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Some of it is data, or where it was written is.
+    Data,
+    Integers,
+    /// Into one array.
+    Pointers(ArrayId),
+    /// Now one of these, now another.
+    Several,
 }
 
 /// A store of an integer into an array of the thread's own.

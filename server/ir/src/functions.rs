@@ -153,6 +153,8 @@ pub enum Function {
     Bits(Bits),
     /// An atomic on the address that its first argument gives, by name.
     Atomic(Update, Arc<str>),
+    /// What registers hold, as another type of as many bytes: those of PTX have no type of their own.
+    SameBits,
     /// A load through the address that its first argument gives.
     Load,
     /// A store through the address that its first argument gives of its second.
@@ -208,13 +210,14 @@ impl Function {
     /// True where the value is made of the arguments alone, and nothing else happens.
     pub fn is_arithmetic(&self) -> bool {
         matches!(
-            self,
+            self.plain().0,
             Function::Math(..)
                 | Function::Min
                 | Function::Max
                 | Function::Abs
                 | Function::Mul24
                 | Function::Bits(_)
+                | Function::SameBits
         )
     }
 

@@ -966,6 +966,14 @@ impl Arena {
                 if constant == Some(0) {
                     return Some(a);
                 }
+                // (x ^ c) ^ d
+                if let (BinaryOp::Xor, Some(second)) = (op, constant)
+                    && let Node::Binary(BinaryOp::Xor, value, by) = *self.node(a)
+                    && let Some(first) = self.as_const(by)
+                {
+                    let both = self.constant(first ^ second);
+                    return Some(self.binary(op, value, both));
+                }
                 (self.as_const(a) == Some(0)).then_some(b)
             }
             BinaryOp::Min | BinaryOp::Max => {

@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
             };
             (self.pointer(pointer, MOST_STEPS), bytes)
         });
-        match (function, through) {
+        match (function.plain().0, through) {
             (Function::WarpExchange(..), _) => {}
             (function, _) if function.is_arithmetic() => {}
             (Function::Ignored(effect, _), _) if effect.leaves_memory() => {}

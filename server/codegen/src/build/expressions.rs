@@ -702,6 +702,7 @@ impl Builder<'_> {
                     | Op::Neg
                     | Op::Min(_)
                     | Op::Max(_)
+                    | Op::Abs
                     | Op::Resize
             );
             if paired

@@ -103,6 +103,11 @@ impl Builder<'_> {
                 _ => {}
             }
         }
+        if op == Op::Or
+            && let Some(both) = self.side_by_side(ty, a, b)
+        {
+            return both;
+        }
         // c - (d - a)
         if op == Op::Sub
             && let Some(x) = self.graph.int(a)
@@ -235,6 +240,38 @@ impl Builder<'_> {
         }
     }
 
+    /// `low | high << 32` of two registers, `low | high << 16` of two halves: they lie beside each other.
+    fn side_by_side(&mut self, ty: Ty, a: V, b: V) -> Option<V> {
+        let (low, high) = (self.graph.inst(a), self.graph.inst(b));
+        let by = (high.op == Op::Shl).then(|| self.graph.int(high.args[1]))??;
+        let high = self.graph.inst(high.args[0]);
+        let parts = [low.args.first().copied()?, high.args.first().copied()?];
+        let are = |op: fn(Op) -> bool, part: Ty| {
+            op(low.op) && op(high.op) && parts.iter().all(|v| self.graph.ty(*v) == part)
+        };
+        let beside = match (ty, by) {
+            (Ty::I64, 32) => {
+                low.op == Op::Extend(false) && are(|op| matches!(op, Op::Extend(_)), Ty::I32)
+            }
+            (Ty::I32, 16) => are(|op| op == Op::Bits, Ty::F16),
+            _ => false,
+        };
+        beside.then(|| self.joined(&parts.into_iter().collect(), ty))
+    }
+
+    /// `(unsigned)(x >> 32)`: the second register of the pair that `x` is, shifted by what is left.
+    fn upper_half(&mut self, op: Op, ty: Ty, shifted: V) -> Option<V> {
+        let inst = self.graph.inst(shifted);
+        let (Op::Truncate, Ty::I32, Op::Shr(_), Ty::I64) = (op, ty, inst.op, inst.ty) else {
+            return None;
+        };
+        let (shift, whole, by) = (inst.op, inst.args[0], self.graph.int(inst.args[1])?);
+        let left = by.checked_sub(32).filter(|left| (0..32).contains(left))?;
+        let upper = self.share(Op::Part(1), Ty::I32, smallvec![whole]);
+        let left = self.constant(left, Ty::I32);
+        Some(self.binary(shift, Ty::I32, upper, left))
+    }
+
     /// An operation of one operand.
     pub(super) fn unary(&mut self, op: Op, ty: Ty, a: V) -> V {
         if let Some(x) = self.graph.int(a) {
@@ -278,6 +315,9 @@ impl Builder<'_> {
         // A narrowed sum may wrap, which keeps the neighbours of a subscript apart. An address of shared memory wraps anyway.
         if op == Op::Truncate && ty == Ty::I32 && self.holds_address(a, 0) {
             return self.lower_half(a, 0);
+        }
+        if let Some(upper) = self.upper_half(op, ty, a) {
+            return upper;
         }
         let inst = self.graph.inst(a);
         match (op, inst.op) {

@@ -38,7 +38,14 @@ impl Builder<'_> {
             {
                 return self.sine_and_cosine(name, arguments, ty);
             }
-            Function::Instruction(_, function) => return self.call(function, arguments, whole),
+            Function::Instruction(mnemonic, function) => {
+                if let (Function::Math(..), Some(recipe)) =
+                    (&**function, recipes::approximation(mnemonic))
+                {
+                    return self.approximated(recipe, arguments, ty);
+                }
+                return self.call(function, arguments, whole);
+            }
             Function::CopyPastRegisters => {
                 for size in arguments.iter().skip(1) {
                     self.value(size);
@@ -137,6 +144,10 @@ impl Builder<'_> {
             Function::Mul24 if firsts.len() == 2 => {
                 smallvec![self.binary(Op::Mul, machine(ty), firsts[0], firsts[1])]
             }
+            Function::SameBits => match (values.first(), arguments.first()) {
+                (Some(value), Some(argument)) => self.same_bits(value, &argument.ty, ty),
+                _ => self.nothing(ty),
+            },
             Function::Bits(bits) => self.bits(*bits, &firsts, arguments, ty),
             Function::Math(class, name) => self.math(*class, name, &values, arguments, ty),
             Function::WarpExchange(Exchange::Vote, _) => {
@@ -194,6 +205,22 @@ impl Builder<'_> {
                     .collect()
             }
         }
+    }
+
+    /// A function by its recipe, lane by lane.
+    fn approximated(&mut self, recipe: u16, arguments: &[Expr], ty: &Type) -> Value {
+        let made = machine(element(ty));
+        let values: Vec<Value> = arguments
+            .iter()
+            .map(|argument| self.value(argument))
+            .collect();
+        let mut lanes = Value::new();
+        for lane in 0..scalars(ty).len() {
+            let args = values.iter().filter_map(|value| value.get(lane).copied());
+            let args = args.collect();
+            lanes.push(self.share(Op::Math(recipe), made, args));
+        }
+        lanes
     }
 
     /// `sincos(x, &sine, &cosine)`, of OpenCL `sine = sincos(x, &cosine)`: both come of one call.

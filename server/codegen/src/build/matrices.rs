@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use warplens_ir::{Expr, ExprKind, Fragment, Function, MathClass, Matrix, Type, VarId};
 
 use super::place::Place;
-use super::{Builder, Value, machine, scalars};
+use super::{Builder, Value, emulated, machine, scalars};
 use crate::Class;
 use crate::amd::product_work;
 use crate::graph::{Args, Op, Space, Ty, V};
@@ -175,7 +175,8 @@ impl Builder<'_> {
             let given = values.iter().flatten().copied().collect();
             return self.made_together(Op::Product(1, work), given, ty);
         }
-        let usual = self.options.target.machine().products;
+        let machine = self.options.target.machine();
+        let usual = machine.products;
         let factor = arguments.get(1).and_then(|a| Fragment::of(&a.ty));
         let count = match factor {
             Some(of) if of.bits == 64 => 1,
@@ -186,6 +187,18 @@ impl Builder<'_> {
         let mut given = Args::new();
         if factor.is_none() {
             given.extend(values.iter().flatten().copied());
+            let factors = given.len().saturating_sub(lanes) as u32;
+            if let Some(made) = emulated::product(name, machine, factors) {
+                for (class, count) in made.beside {
+                    let count = count.min(255) as u8;
+                    self.push(Op::Fixed(class, count), Ty::None, given.clone());
+                }
+                let last = match made.product {
+                    (Class::Hmma, count) => Op::Product(count, work_of(name, made.bits)),
+                    (class, count) => Op::Fixed(class, count),
+                };
+                return self.made_together(last, given, ty);
+            }
             return self.made_together(Op::Product(count, work(name, count)), given, ty);
         }
         for held in arguments.iter().skip(1) {
@@ -252,11 +265,10 @@ const WHOLE: u32 = 64;
 /// What a product of PTX takes of the matrix units, in 64ths of 16 · 8 · 16 in half precision: by its multiply-adds, at the
 /// rate of its type. Those of a group of four warps are each warp's part; those that one thread starts are all its own.
 fn work(mnemonic: &str, count: u8) -> u32 {
-    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
-    let Some([m, n, k]) = mnemonic.split('.').find_map(sides) else {
+    if !mnemonic.split('.').any(|part| sides(part).is_some()) {
         return u32::from(count) * WHOLE;
-    };
-    let usual = 16 * 8 * 16;
+    }
+    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
     let bits = if has("f64") {
         // Of parts with fast double precision: an eighth of the rate of pairs of single precision.
         128
@@ -274,6 +286,14 @@ fn work(mnemonic: &str, count: u8) -> u32 {
     } else {
         16
     };
+    work_of(mnemonic, bits)
+}
+
+/// The same of a product whose elements have that many bits where the machine multiplies them.
+fn work_of(mnemonic: &str, bits: u64) -> u32 {
+    let has = |word: &str| mnemonic.split('.').any(|part| part == word);
+    let [m, n, k] = mnemonic.split('.').find_map(sides).unwrap_or([16, 8, 16]);
+    let usual = 16 * 8 * 16;
     // Of a sparse factor every other element is there.
     let dense = if has("sp") { 2 } else { 1 };
     let warps = if mnemonic.starts_with("wgmma") { 4 } else { 1 };
@@ -298,7 +318,13 @@ fn written(mnemonic: &str, usual: u8) -> u8 {
         return usual;
     }
     match () {
-        () if has("m8n8k4") && has("f16") => 4,
+        () if has("m8n8k4") && has("f16") => {
+            if has("f32") {
+                4
+            } else {
+                2
+            }
+        }
         () if has("m16n8k16") && (has("f16") || has("bf16")) => (usual / 2).max(1),
         () => 1,
     }

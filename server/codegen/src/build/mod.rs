@@ -6,6 +6,7 @@
 mod amdgpu;
 mod control;
 mod counting;
+mod emulated;
 mod expressions;
 mod fold;
 mod functions;

@@ -193,6 +193,29 @@ impl<'k> Builder<'k> {
         part
     }
 
+    /// What registers hold, as another type.
+    pub(super) fn same_bits(&mut self, value: &Value, from: &Type, to: &Type) -> Value {
+        let cells = scalars(from);
+        if cells.len() != value.len() {
+            return self.nothing(to);
+        }
+        let parts = scalars(to);
+        let parts = parts.iter().map(|(at, part)| {
+            let end = at + part.size() as u32;
+            let mut around = cells.iter().zip(value);
+            let around =
+                around.find(|((start, cell), _)| start <= at && end <= start + cell.size() as u32);
+            if let Some(((start, cell), whole)) = around {
+                return self.piece(*whole, cell.size() as u32, at - start, part);
+            }
+            let within = |(start, _): &(u32, &Type)| (*at..end).contains(start);
+            let beside = cells.iter().zip(value).filter(|(cell, _)| within(cell));
+            let (beside, values): (Vec<_>, Value) = beside.map(|(cell, v)| (*cell, *v)).unzip();
+            self.across(&beside, &values, part)
+        });
+        parts.collect()
+    }
+
     /// Neighbouring scalars of a variable as one value: the widest parts that all of them are made of.
     pub(super) fn across(&mut self, cells: &[(u32, &Type)], values: &Value, ty: &Type) -> V {
         let least = cells.iter().map(|(_, cell)| cell.size() as u32).min();
@@ -250,12 +273,26 @@ impl<'k> Builder<'k> {
         self.share(Op::Join, made, Args::from_slice(parts))
     }
 
+    /// The register that a number is the lower or the upper half of.
+    fn half(&self, v: V) -> Option<(V, u8)> {
+        let inst = self.graph.inst(v);
+        let whole = (inst.op == Op::Narrow(16, false)).then(|| inst.args[0])?;
+        let shifted = self.graph.inst(whole);
+        match shifted.op {
+            Op::Shr(_) if self.graph.int(shifted.args[1]) == Some(16) => Some((shifted.args[0], 1)),
+            _ => Some((whole, 0)),
+        }
+    }
+
     fn as_bits(&mut self, v: V, made: Ty) -> V {
         if self.graph.ty(v) == made || made == Ty::None || self.graph.ty(v) == Ty::Pred {
             return v;
         }
         if let Op::Bits = self.graph.op(v) {
             return self.as_bits(self.graph.inst(v).args[0], made);
+        }
+        if let (Ty::F16, Some((whole, number))) = (made, self.half(v)) {
+            return self.share(Op::Part(number), made, Args::from_slice(&[whole]));
         }
         self.unary(Op::Bits, made, v)
     }

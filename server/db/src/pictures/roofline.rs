@@ -1,6 +1,7 @@
 //! The roofs of a GPU and where a kernel is under them (Williams, Waterman and Patterson, 2009).
 //!
-//! Work is floating-point operations of the source, or, where a kernel has none, the warp instructions that it executes
+//! Work is floating-point operations of the source and those of its products of matrices, these as many as the matrix units
+//! do in half precision in their time, or, where a kernel has none, the warp instructions that it executes
 //! (after Ding and Williams, 2019). Bytes are what the requests to device memory move, before any cache.
 
 use warplens_facts::facts::{OpClass, Space};
@@ -8,10 +9,13 @@ use warplens_machine::Profile;
 
 use crate::KernelAnalysis;
 
+/// Multiply-adds of a product of matrices, 16 · 8 · 16, where the profile does not say it.
+const PRODUCT: f64 = 2048.0;
+
 /// A roof.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ceiling {
-    /// What limits: `FP32`, `device memory`.
+    /// What limits: `FP32`, `tensor FP16`, `device memory`.
     pub name: &'static str,
     /// Work a second, or bytes per second.
     pub per_second: f64,
@@ -61,9 +65,17 @@ impl Roofline {
                 });
             }
         }
+        let executed = analysis.input.instructions.as_ref();
+        let products = executed.map_or(0.0, |executed| executed.products);
+        if let (true, Some(rate)) = (products > 0.0, profile.tensor_fp16_fma) {
+            flops += 2.0 * products * profile.tensor_instruction_fma.unwrap_or(PRODUCT);
+            peaks.push(Ceiling {
+                name: "tensor FP16",
+                per_second: 2.0 * rate * clock,
+            });
+        }
         let mut work = "FLOP";
         if flops <= 0.0 {
-            let executed = analysis.input.instructions.as_ref();
             flops = executed
                 .map(crate::WarpInstructions::total)
                 .filter(|total| *total > 0.0)

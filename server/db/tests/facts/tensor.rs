@@ -696,6 +696,40 @@ fn addresses_of_a_lanes_arithmetic_are_known() {
         load("%4")
     );
     assert_eq!(passes(&text), Some(4.0));
+    // Addresses that an iteration after the next is back at: two halves of the tile that change places, a stage that begins
+    // anew, bits that are turned; one half of the tile is read as the other.
+    let rounds = |before: &str, at: &str, after: &str| {
+        format!(
+            "unsigned (*first)[32] = tile, (*second)[32] = tile + 32; unsigned p = {base}; {before} \
+             for (unsigned t = 0; t < gridDim.x * 50; t++) {{ {} : \"r\"({at})); {after} }}",
+            load("%4")
+        )
+    };
+    for (before, at, after) in [
+        (
+            "",
+            "(unsigned)__cvta_generic_to_shared(first[lane])",
+            "unsigned (*other)[32] = first; first = second; second = other;",
+        ),
+        (
+            "",
+            "p + lane * 128",
+            "p = t % 4 == 3 ? p - 3 * 1024 : p + 1024;",
+        ),
+        ("p += lane * 128;", "p", "p ^= 64;"),
+        (
+            "unsigned stage = 0;",
+            "p + stage * 4096 + lane * 128",
+            "stage ^= 1;",
+        ),
+    ] {
+        assert_eq!(passes(&rounds(before, at, after)), Some(32.0), "{after}");
+    }
+    // Rows that never come back.
+    assert_eq!(
+        passes(&rounds("", "p + lane * 128", "p = p * 5 + t * t;")),
+        None
+    );
     // What differs between lanes of a warp is another lane's.
     let text = format!(
         "unsigned w = __shfl_xor_sync(~0u, lane, 5); {} : \"r\"({base} + w * 128));",
@@ -762,5 +796,145 @@ fn a_copy_by_a_tensor_map_brings_the_box_that_the_program_encodes() {
         // 134 MB at 3.35 TB/s.
         let time = found.estimates["auto"].time_ms.expect("a time");
         assert!((0.04..0.08).contains(&time), "{time} ms");
+    }
+}
+
+/// Instructions of one warp by class.
+fn instructions(body: &str, gpu: &str) -> impl Fn(&str) -> f64 + use<> {
+    let text = format!(
+        "__global__ void k(unsigned *out, const unsigned *in) {{ unsigned r = in[threadIdx.x], s = in[threadIdx.x + 32];\n{body}\nout[threadIdx.x] = r; }}"
+    );
+    let settings = Settings {
+        gpu: Some(gpu.to_owned()),
+        ..Settings::default()
+    };
+    let overrides = Overrides {
+        argument: LaunchValues {
+            grid: Some([1, 1, 1]),
+            block: Some([32, 1, 1]),
+            ..LaunchValues::default()
+        },
+        ..Overrides::default()
+    };
+    let file = ENGINE
+        .analyze(
+            &Document::new(&text, Language::Cuda),
+            Path::new("k.cu"),
+            &settings,
+            &overrides,
+            &warplens_db::Cancel::default(),
+        )
+        .expect("not cancelled");
+    let kernel = &file.kernels[0].analysis;
+    assert_eq!(kernel.facts.not_understood.len(), 0, "{body}");
+    let executed = kernel.input.instructions.as_ref().expect("compiled");
+    let classes = executed.classes.clone();
+    move |name| {
+        let class = warplens_codegen::Class::named(name).expect("a class");
+        classes.get(&class).copied().unwrap_or(0.0)
+    }
+}
+
+#[test]
+fn registers_hold_what_instructions_make_of_them() {
+    // Counted in what nvcc 13 writes for sm_80.
+    for (assembly, class, count) in [
+        ("sub.f16x2 %0, %0, %1;", "hfma2", 1.0),
+        ("mul.f16x2 %0, %0, %1;", "hfma2", 1.0),
+        ("fma.rn.bf16x2 %0, %0, %1, %0;", "hfma2", 1.0),
+        ("max.f16x2 %0, %0, %1;", "hfma2", 1.0),
+        ("neg.f16x2 %0, %1;", "hfma2", 1.0),
+        ("abs.f16x2 %0, %1;", "hfma2", 1.0),
+        ("ex2.approx.f16x2 %0, %1;", "mufu", 2.0),
+        ("ex2.approx.ftz.f32 %0, %1;", "mufu", 1.0),
+        ("tanh.approx.f32 %0, %1;", "mufu", 1.0),
+        ("add.f32 %0, %0, %1;", "fadd", 1.0),
+        ("cvt.rn.bf16x2.f32 %0, %0, %1;", "f2f", 1.0),
+        (
+            "{ .reg .b16 h; mov.b32 {h, _}, %1; cvt.f32.f16 %0, h; }",
+            "f2f",
+            1.0,
+        ),
+        ("mov.b32 %0, %1;", "mov", 0.0),
+    ] {
+        let plain = instructions("", "a100-sxm4-40gb");
+        let body = format!("asm volatile(\"{assembly}\" : \"+r\"(r) : \"r\"(s));");
+        let found = instructions(&body, "a100-sxm4-40gb");
+        for converted in ["i2f", "f2i"] {
+            assert_eq!(found(converted), 0.0, "{assembly}");
+        }
+        assert_eq!(found(class) - plain(class), count, "{assembly}");
+    }
+    let found = instructions(
+        "asm volatile(\"ex2.approx.f32 %0, %1;\" : \"+r\"(r) : \"r\"(s));",
+        "a100-sxm4-40gb",
+    );
+    assert_eq!(
+        [found("mufu"), found("fmul"), found("fsetp"), found("ffma")],
+        [1.0, 2.0, 1.0, 0.0]
+    );
+}
+
+#[test]
+fn products_that_an_architecture_lacks_are_what_nvcc_writes() {
+    let product = |shape: &str, left: &str, right: &str| {
+        format!(
+            "asm volatile(\"{{ .reg .b32 a, b; mma.sync.aligned.{shape} {{%0, a, b, a}}, {{{left}}}, {{{right}}}, {{%0, a, b, a}}; }}\" : \"+r\"(r) : \"r\"(s));"
+        )
+    };
+    let small = product("m16n8k32.row.col.f32.e4m3.e4m3.f32", "a, b, %1, a", "b, %1");
+    let nibbles = product("m16n8k64.row.col.s32.s4.s4.s32", "a, b, %1, a", "b, %1");
+    for (body, gpu, counts) in [
+        (&small, "rtx-4090", [("hmma", 1.0), ("f2f", 0.0)]),
+        (&small, "h100-sxm5", [("hmma", 2.0), ("f2f", 12.0)]),
+        (&nibbles, "a100-sxm4-40gb", [("hmma", 1.0), ("shf", 0.0)]),
+        (&nibbles, "h100-sxm5", [("hmma", 2.0), ("shf", 48.0)]),
+    ] {
+        let found = instructions(body, gpu);
+        for (class, count) in counts {
+            assert_eq!(found(class), count, "{class} on {gpu}: {body}");
+        }
+    }
+    let quarters = "float c[8] = {}; asm volatile(\"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%0,%1,%2,%3,%4,%5,%6,%7},{%8,%9},{%8,%9},{%0,%1,%2,%3,%4,%5,%6,%7};\" \
+        : \"+f\"(c[0]), \"+f\"(c[1]), \"+f\"(c[2]), \"+f\"(c[3]), \"+f\"(c[4]), \"+f\"(c[5]), \"+f\"(c[6]), \"+f\"(c[7]) : \"r\"(r), \"r\"(s)); r = __float_as_uint(c[0]);";
+    let found = instructions(quarters, "a100-sxm4-40gb");
+    assert_eq!(
+        [found("hmma"), found("shfl"), found("ffma")],
+        [0.0, 12.0, 32.0]
+    );
+    assert_eq!(instructions(quarters, "t4")("hmma"), 4.0);
+}
+
+#[test]
+fn what_a_thread_keeps_in_its_own_array_is_no_data_in_memory() {
+    let loads = |body: &str| {
+        let text = format!(
+            "__global__ void k(unsigned *out, const uint4 *in, int n) {{\n\
+             unsigned r = 0;\n{body}\nout[threadIdx.x] = r;\n}}\n"
+        );
+        let found = estimate(&text, 128, 2).accesses;
+        let loads = found
+            .into_iter()
+            .filter(|access| access.space == "global" && access.op == "load");
+        loads.collect::<Vec<Access>>()
+    };
+    let pointers = loads(
+        "const uint4 *p[2]; for (int i = 0; i < 2; i++) p[i] = in + threadIdx.x + 4096 * i;\n\
+         for (int i = 0; i < 2; i++) r += p[i]->x;",
+    );
+    assert_eq!(pointers.len(), 1);
+    assert!(pointers[0].exact);
+    assert_eq!(pointers[0].transactions_per_request, Some(16.0));
+    // What a loop carries in it is not followed, which is said as it is.
+    for body in [
+        "int at[2] = {}; for (int k = 0; k < n; k++) for (int i = 0; i < 2; i++) { r += in[at[i]].x; at[i] += 8192; }",
+        "const uint4 *p[2]; p[0] = in; p[1] = in + 4096; for (int k = 0; k < n; k++) { r += p[0]->x + p[1]->x; p[0] += 8; p[1] += 8; }",
+    ] {
+        let found = loads(body);
+        assert!(!found.is_empty(), "{body}");
+        for access in found {
+            let why = access.why.unwrap_or_default();
+            assert!(!access.exact && !why.contains("data"), "{body}: {why}");
+        }
     }
 }

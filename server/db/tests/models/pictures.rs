@@ -254,3 +254,29 @@ fn nothing_that_is_strange_stops_the_pictures() {
         }
     }
 }
+
+#[test]
+fn products_of_matrices_have_a_roof_of_their_own() {
+    let text = "__global__ void k(const unsigned *a, float *out) {\n\
+        float c[4] = {}; unsigned r = a[blockIdx.x * 64 + threadIdx.x];\n\
+        for (int i = 0; i < 16; i++)\n\
+        asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%4,%4,%4},{%4,%4},{%0,%1,%2,%3};\"\n\
+        : \"+f\"(c[0]), \"+f\"(c[1]), \"+f\"(c[2]), \"+f\"(c[3]) : \"r\"(r));\n\
+        out[blockIdx.x * 64 + threadIdx.x] = c[0];\n}\n\
+        void run(unsigned *a, float *out) { k<<<8, 64>>>(a, out); }\n";
+    let pictures = pictures(text, "a100-sxm4-40gb", &[]);
+    let roofline = pictures.kernels[0].roofline.as_ref().expect("a roofline");
+    assert_eq!(roofline.work, "FLOP");
+    let [roof] = roofline.peaks.as_slice() else {
+        panic!("{:?}", roofline.peaks);
+    };
+    // 108 multiprocessors with 1024 multiply-adds a clock at 1.41 GHz.
+    assert_eq!(roof.name, "tensor FP16");
+    assert!((roof.per_second / 312e12 - 1.0).abs() < 0.01, "{roof:?}");
+    // 16 warps with 16 products of 16 · 8 · 16; 8 bytes a thread.
+    let flops = 16.0 * 16.0 * 2.0 * 16.0 * 8.0 * 16.0;
+    assert!(
+        (roofline.intensity / (flops / (512.0 * 8.0)) - 1.0).abs() < 1e-9,
+        "{roofline:?}"
+    );
+}

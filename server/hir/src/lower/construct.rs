@@ -191,7 +191,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
                 Type::Vector(Arc::new(Type::FLOAT), 4)
             },
         ),
-        Function::Mapped => {
+        Function::Mapped | Function::SameBits => {
             let own = arguments.first().map(|first| first.ty.clone());
             (function, own.unwrap_or(Type::INT))
         }

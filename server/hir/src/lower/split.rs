@@ -482,7 +482,7 @@ fn is_loaded(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Index(..) | ExprKind::Deref(_) => true,
         ExprKind::Call(function, _) => matches!(
-            function,
+            function.plain().0,
             Function::Load
                 | Function::Texture { .. }
                 | Function::WarpExchange(..)

@@ -12,6 +12,8 @@ use warplens_facts::facts::{Site, SourceFacts};
 pub struct WarpInstructions {
     /// By class, over the launch.
     pub classes: BTreeMap<Class, f64>,
+    /// What its products of matrices are as work, over the launch: in instructions of half precision.
+    pub products: f64,
     /// True where how often the code runs depends on something assumed: the launch, an argument, a probability.
     pub assumed: bool,
 }
@@ -80,13 +82,17 @@ impl<'a> DynamicCounts<'a> {
 
     /// By class.
     pub fn by_class(&self) -> WarpInstructions {
-        let mut classes = BTreeMap::new();
+        let (mut classes, mut products) = (BTreeMap::new(), 0.0);
         for code in &self.compiled.code {
             let times = self.executions.of(code.frequency) * self.warps;
             *classes.entry(code.class).or_insert(0.0) += f64::from(code.count) * times;
+            if code.class == Class::Hmma {
+                products += f64::from(code.work) * times;
+            }
         }
         WarpInstructions {
             classes,
+            products,
             assumed: self.assumed,
         }
     }

@@ -1,7 +1,8 @@
 //! Instructions on integers that addresses are made of: computed as the operators of the source are.
 
-use warplens_ir::{BinaryOp, Expr, ExprKind, Function, Site, Type, UnaryOp};
+use warplens_ir::{BinaryOp, Expr, ExprKind, Function, Site, Storage, Type, UnaryOp};
 
+use super::super::constants::constant;
 use super::super::construct::operation;
 use super::text::{Instruction, Operand};
 use super::{Assembly, type_of};
@@ -110,18 +111,43 @@ impl<'t> Assembly<'_, '_, 't> {
                 return Some(self.call(function, values, own.clone()));
             }
             ("lop3", 4) => {
-                let table = super::super::constants::constant(&values.pop()?)?;
+                let table = constant(&values.pop()?)?;
                 let values = values.into_iter().map(|value| self.cast(value, own));
                 return logic(u8::try_from(table).ok()?, &values.collect::<Vec<_>>(), site);
             }
+            ("bfi", 4) => {
+                let (length, from) = (constant(&values.pop()?)?, constant(&values.pop()?)?);
+                let (into, value) = (values.pop()?, values.pop()?);
+                let mask = field(own, from, length)?;
+                let (into, value) = (self.cast(into, own), self.cast(value, own));
+                let others = self.cast(self.number(!(mask << from)), own);
+                let kept = operation(BinaryOp::And, into, others, site);
+                let mask = self.cast(self.number(mask), own);
+                let value = operation(BinaryOp::And, value, mask, site);
+                let value = operation(BinaryOp::Shl, value, self.number(from), site);
+                return Some(operation(BinaryOp::Or, kept, value, site));
+            }
+            ("bfe", 3) if matches!(own, Type::Int { signed: true, .. }) => {
+                // To the upper end, and back with the sign.
+                let (length, from) = (constant(&values.pop()?)?, constant(&values.pop()?)?);
+                field(own, from, length)?;
+                let bits = 8 * own.size() as i64;
+                let unsigned = Type::Int {
+                    bits: bits as u8,
+                    signed: false,
+                };
+                let value = self.cast(values.pop()?, &unsigned);
+                let up = self.number(bits - from - length);
+                let value = operation(BinaryOp::Shl, value, up, site);
+                let value = self.cast(value, own);
+                let down = self.number(bits - length);
+                return Some(operation(BinaryOp::Shr, value, down, site));
+            }
             ("bfe", 3) => {
                 // (a >> from) & ((1 << length) - 1), of numbers without sign.
-                if !matches!(own, Type::Int { signed: false, .. }) {
-                    return None;
-                }
                 let (length, from) = (values.pop()?, values.pop()?);
                 let value = self.cast(values.pop()?, own);
-                let length = super::super::constants::constant(&length)?;
+                let length = constant(&length)?;
                 let mask = (1i64.checked_shl(length as u32)?).wrapping_sub(1);
                 let moved = operation(BinaryOp::Shr, value, from, site);
                 let mask = self.cast(self.number(mask), own);
@@ -145,6 +171,20 @@ impl<'t> Assembly<'_, '_, 't> {
         target: &Operand<'t>,
         source: &Operand<'t>,
     ) -> Option<()> {
+        if let (Operand::Vector(parts), Some(whole)) =
+            (target, instruction.suffixes().rev().find_map(type_of))
+            && !matches!(source, Operand::Vector(_))
+            && whole.is_int()
+        {
+            return self.taken_apart(parts, source, &whole);
+        }
+        if let (Operand::Vector(parts), Some(whole)) =
+            (source, instruction.suffixes().rev().find_map(type_of))
+            && !matches!(target, Operand::Vector(_))
+            && whole.is_int()
+        {
+            return self.put_together(target, parts, &whole);
+        }
         if matches!(target, Operand::Vector(_)) || matches!(source, Operand::Vector(_)) {
             // Halves of a register.
             let sources = Self::flat(std::slice::from_ref(source));
@@ -174,8 +214,88 @@ impl<'t> Assembly<'_, '_, 't> {
         Some(())
     }
 
+    /// `mov.b64 {low, high}, x`.
+    fn taken_apart(
+        &mut self,
+        parts: &[Operand<'t>],
+        source: &Operand<'t>,
+        whole: &Type,
+    ) -> Option<()> {
+        let site = self.site;
+        let part = part_of(whole, parts.len())?;
+        let value = self.read(source);
+        let value = self.cast(value, whole);
+        // A part may be written over the source.
+        let kept = self
+            .lowering
+            .fresh("whole", whole.clone(), Storage::Local, site);
+        let kept = self.lowering.var(kept, site);
+        let assigned = self.lowering.assigned(kept.clone(), value, site);
+        self.done.push(assigned);
+        for (number, target) in parts.iter().enumerate() {
+            let by = self.number(8 * (number as u64 * part.size()) as i64);
+            let moved = operation(BinaryOp::Shr, kept.clone(), by, site);
+            let moved = self.cast(moved, &part);
+            self.write(target, moved);
+        }
+        Some(())
+    }
+
+    /// `mov.b64 x, {low, high}`.
+    fn put_together(
+        &mut self,
+        target: &Operand<'t>,
+        parts: &[Operand<'t>],
+        whole: &Type,
+    ) -> Option<()> {
+        let site = self.site;
+        let part = part_of(whole, parts.len())?;
+        let mut sum = None;
+        for (number, source) in parts.iter().enumerate() {
+            let value = self.read(source);
+            let value = self.cast(value, &part);
+            let value = self.cast(value, whole);
+            sum = Some(match sum {
+                None => value,
+                Some(lower) => {
+                    let by = self.number(8 * (number as u64 * part.size()) as i64);
+                    let moved = operation(BinaryOp::Shl, value, by, site);
+                    operation(BinaryOp::Or, lower, moved, site)
+                }
+            });
+        }
+        self.write(target, sum?);
+        Some(())
+    }
+
     fn comparison(&mut self, instruction: &Instruction<'t>) -> Option<()> {
-        let [target, left, right, rest @ ..] = instruction.operands.as_slice() else {
+        let target = instruction.operands.first()?;
+        let site = self.site;
+        let value = self.comparison_of(instruction)?;
+        if let Operand::Pair(_, second) = target {
+            let inverse = Expr {
+                kind: ExprKind::Unary(UnaryOp::Not, Box::new(value.clone())),
+                ty: Type::INT,
+                site,
+            };
+            self.predicate(second, inverse);
+        }
+        self.predicate(target, value);
+        Some(())
+    }
+
+    /// What a predicate says that an instruction has just written, as what is compared.
+    pub(super) fn compared(
+        &mut self,
+        instruction: &Instruction<'t>,
+        register: &Operand<'t>,
+    ) -> Option<Expr> {
+        let writes = instruction.base() == "setp" && instruction.operands.first() == Some(register);
+        writes.then(|| self.comparison_of(instruction))?
+    }
+
+    fn comparison_of(&mut self, instruction: &Instruction<'t>) -> Option<Expr> {
+        let [_, left, right, rest @ ..] = instruction.operands.as_slice() else {
             return None;
         };
         let own = instruction.suffixes().rev().find_map(type_of)?;
@@ -194,7 +314,7 @@ impl<'t> Assembly<'_, '_, 't> {
         let (left, right) = if own.is_int() {
             (self.cast(left, &own), self.cast(right, &own))
         } else {
-            (left, right)
+            (self.same_bits(left, &own), self.same_bits(right, &own))
         };
         let site = self.site;
         let mut value = operation(op, left, right, site);
@@ -209,16 +329,7 @@ impl<'t> Assembly<'_, '_, 't> {
             let other = self.read(other);
             value = operation(op, value, other, site);
         }
-        if let Operand::Pair(_, second) = target {
-            let inverse = Expr {
-                kind: ExprKind::Unary(UnaryOp::Not, Box::new(value.clone())),
-                ty: Type::INT,
-                site,
-            };
-            self.predicate(second, inverse);
-        }
-        self.predicate(target, value);
-        Some(())
+        Some(value)
     }
 
     /// `elect.sync`: the first lane.
@@ -246,6 +357,23 @@ impl<'t> Assembly<'_, '_, 't> {
         self.register(name, Type::BOOL);
         self.write(operand, value);
     }
+}
+
+/// The mask of a field of a register, where it lies in it as a whole.
+fn field(register: &Type, from: i64, length: i64) -> Option<i64> {
+    let bits = 8 * register.size() as i64;
+    let within = from >= 0 && (1..bits).contains(&length) && from + length <= bits;
+    within.then(|| (1 << length) - 1)
+}
+
+/// The type of the parts of a register with that number of parts.
+fn part_of(whole: &Type, parts: usize) -> Option<Type> {
+    let bits = 8 * whole.size() / parts.max(1) as u64;
+    let bits = u8::try_from(bits).ok().filter(|bits| *bits >= 8)?;
+    Some(Type::Int {
+        bits,
+        signed: false,
+    })
 }
 
 /// `lop3` (PTX ISA, "Logic and Shift Instructions"): three operands by a table of truth, where two operators say it.

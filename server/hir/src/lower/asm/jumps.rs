@@ -1,7 +1,7 @@
 //! Jumps of inline PTX, as branches.
 //!
-//! In go the statements in their order; out come steps. A jump over statements to a label behind them is a branch, and a
-//! loop that does nothing but wait is its waits, once. Where any other jump is among them, no step is what is executed: then
+//! In go the statements in their order; out come steps. A jump over statements to a label behind them is a branch, a jump
+//! back over statements that do not jump is a loop, and a loop that does nothing but wait is its waits, once. Where any other jump is among them, no step is what is executed: then
 //! these jumps come out instead.
 
 use rustc_hash::FxHashMap;
@@ -22,6 +22,11 @@ pub(super) enum Step<'s, 't> {
         predicate: &'s (bool, Operand<'t>),
         taken: Vec<Step<'s, 't>>,
         passed: Vec<Step<'s, 't>>,
+    },
+    /// What is done again while the predicate's register holds that value behind it.
+    Loop {
+        predicate: &'s (bool, Operand<'t>),
+        body: &'s [Statement<'t>],
     },
 }
 
@@ -63,6 +68,10 @@ pub(super) fn jump<'s, 't>(statement: &'s Statement<'t>) -> Option<&'s Instructi
     }
 }
 
+fn is_brace(statement: &Statement) -> bool {
+    matches!(statement, Statement::Opened | Statement::Closed)
+}
+
 fn target<'t>(jump: &Instruction<'t>) -> Option<&'t str> {
     match jump.operands.as_slice() {
         [Operand::Name(label)] if jump.base() == "bra" => Some(label),
@@ -91,6 +100,11 @@ impl<'s, 't> Reader<'s, 't> {
                 let waits = rest[..length].iter();
                 steps.extend(waits.filter(|one| jump(one).is_none()).map(Step::Plain));
                 rest = &rest[length..];
+                continue;
+            }
+            if let Some((body, predicate)) = self.repeated(first, behind) {
+                steps.push(Step::Loop { predicate, body });
+                rest = &behind[body.len() + 1..];
                 continue;
             }
             rest = behind;
@@ -130,11 +144,15 @@ impl<'s, 't> Reader<'s, 't> {
             return None;
         }
         // A jump over the label as well, from right in front of it: there are two sides.
-        if let Some((Statement::Instruction(last), side)) = behind[..end].split_last()
+        let side = behind[..end].iter();
+        let braces = side.rev().take_while(|one| is_brace(one)).count();
+        let (side, braces) = behind[..end].split_at(end - braces);
+        if let Some((Statement::Instruction(last), side)) = side.split_last()
             && last.predicate.is_none()
             && let Some(length) = self.ahead(last, &behind[end..])
         {
-            let passed = self.steps(side, depth + 1);
+            let mut passed = self.steps(side, depth + 1);
+            passed.extend(braces.iter().map(Step::Plain));
             let taken = self.steps(&behind[end..=end + length], depth + 1);
             let branch = Step::Branch {
                 predicate,
@@ -150,6 +168,22 @@ impl<'s, 't> Reader<'s, 't> {
             passed: self.steps(&behind[..=end], depth + 1),
         };
         Some((Some(branch), end))
+    }
+
+    /// A label, and behind it what a jump back to it repeats, which jumps nowhere else.
+    fn repeated(
+        &self,
+        label: &Statement<'t>,
+        behind: &'s [Statement<'t>],
+    ) -> Option<(&'s [Statement<'t>], &'s (bool, Operand<'t>))> {
+        let Statement::Label(label) = label else {
+            return None;
+        };
+        let end = behind.iter().position(|one| jump(one).is_some())?;
+        let back = jump(&behind[end])?;
+        let unique = self.labels.get(label) == Some(&1);
+        let predicate = back.predicate.as_ref()?;
+        (unique && target(back) == Some(label)).then_some((&behind[..end], predicate))
     }
 
     /// Where among statements the label of a jump is, where it is the only one of its name.
@@ -168,7 +202,10 @@ fn waiting(statements: &[Statement]) -> Option<usize> {
     let mut answers: Vec<&Operand> = Vec::new();
     for (at, statement) in statements.iter().take(MOST_WAITING).enumerate() {
         let instruction = match statement {
-            Statement::Label(_) | Statement::Registers(..) => continue,
+            Statement::Label(_)
+            | Statement::Registers(..)
+            | Statement::Opened
+            | Statement::Closed => continue,
             Statement::Instruction(instruction) => instruction,
             Statement::Malformed(_) => return None,
         };
@@ -196,7 +233,7 @@ fn waiting(statements: &[Statement]) -> Option<usize> {
 fn goes_round(statements: &[Statement], last: usize) -> bool {
     let (inside, behind) = statements.split_at(last + 1);
     let labels = behind.iter();
-    let labels = labels.take_while(|statement| matches!(statement, Statement::Label(_)));
+    let labels = labels.take_while(|one| is_brace(one) || matches!(one, Statement::Label(_)));
     let behind = &behind[..labels.count()];
     let goes = |instruction: &Instruction, to: &[Statement]| {
         target(instruction).is_some_and(|label| position(to, label).is_some())

@@ -65,7 +65,7 @@ impl<'t> Assembly<'_, '_, 't> {
     }
 
     fn load(&mut self, instruction: &Instruction<'t>) -> Option<()> {
-        let [target, address] = instruction.operands.as_slice() else {
+        let [target, address] = instruction.but_policy() else {
             return None;
         };
         let (scalar, lanes) = Self::moved(instruction)?;
@@ -113,7 +113,7 @@ impl<'t> Assembly<'_, '_, 't> {
 
     fn store(&mut self, instruction: &Instruction<'t>) -> Option<()> {
         // `st.async` names its barrier behind the value.
-        let (address, value) = match instruction.operands.as_slice() {
+        let (address, value) = match instruction.but_policy() {
             [address, value] => (address, value),
             [address, value, _] if instruction.has("async") => (address, value),
             _ => return None,
@@ -125,7 +125,10 @@ impl<'t> Assembly<'_, '_, 't> {
         }
         let ty = Self::of_lanes(&scalar, lanes);
         let pointer = self.pointer(address, &ty, space_of(instruction))?;
-        let mut parts: Vec<Expr> = values.into_iter().map(|one| self.read(one)).collect();
+        let mut parts: Vec<Expr> = values
+            .into_iter()
+            .map(|one| self.read_as(one, &scalar))
+            .collect();
         let value = match parts.len() {
             1 => parts.remove(0),
             _ => Expr {
@@ -142,17 +145,22 @@ impl<'t> Assembly<'_, '_, 't> {
 
     fn atomic(&mut self, instruction: &Instruction<'t>) -> Option<()> {
         let returns = instruction.base() == "atom";
-        let (target, rest) = match instruction.operands.as_slice() {
+        let (target, rest) = match instruction.but_policy() {
             [target, rest @ ..] if returns => (Some(target), rest),
             rest => (None, rest),
         };
         let (address, values) = rest.split_first()?;
+        // `red.async` names its barrier behind the value.
+        let values = match values {
+            [value, _] if instruction.has("async") => std::slice::from_ref(value),
+            values => values,
+        };
         let (scalar, lanes) = Self::moved(instruction)?;
         let ty = Self::of_lanes(&scalar, lanes);
         let pointer = self.pointer(address, &ty, space_of(instruction))?;
         let mut arguments = vec![pointer];
         for value in Self::flat(values) {
-            arguments.push(self.read(value));
+            arguments.push(self.read_as(value, &scalar));
         }
         let update = if instruction.has("cas") || instruction.has("exch") {
             Update::Swap
@@ -228,7 +236,7 @@ impl<'t> Assembly<'_, '_, 't> {
             self.ignored(instruction, Effect::Unknown);
             return Some(());
         }
-        let [to, from, size, rest @ ..] = instruction.operands.as_slice() else {
+        let [to, from, size, rest @ ..] = instruction.but_policy() else {
             return None;
         };
         let size = self.read(size);
@@ -249,10 +257,8 @@ impl<'t> Assembly<'_, '_, 't> {
             site,
         };
         let mut arguments = vec![copied];
-        // Where fewer bytes are read than written the rest are zeros; a cache policy comes last.
-        if let Some(read) = rest.first()
-            && !(instruction.has("L2::cache_hint") && rest.len() == 1)
-        {
+        // Where fewer bytes are read than written the rest are zeros.
+        if let Some(read) = rest.first() {
             let is_predicate = self.register_type(read, &Type::UINT) == Type::BOOL;
             let read = self.read(read);
             // A predicate says that the source is ignored.

@@ -11,6 +11,7 @@ mod jumps;
 mod memory;
 mod others;
 mod registers;
+mod shapes;
 mod text;
 
 use warplens_ir::{
@@ -187,8 +188,42 @@ impl<'t> Assembly<'_, '_, 't> {
                     let branch = self.stated(StmtKind::If(condition, passed, taken));
                     self.statements.push(branch);
                 }
+                Step::Loop { predicate, body } => self.repeat(body, predicate),
             }
         }
+    }
+
+    /// A loop that tests behind its body.
+    fn repeat(&mut self, body: &[Statement<'t>], predicate: &(bool, Operand<'t>)) {
+        let (holds, register) = predicate;
+        self.end_statement();
+        let mut condition = None;
+        let body_statements = self.block(|assembly| {
+            for one in body {
+                assembly.statement(one);
+            }
+            // A comparison right in front of the jump is what is tested.
+            let compared = match body.last() {
+                Some(Statement::Instruction(last)) if last.predicate.is_none() => {
+                    assembly.compared(last, register)
+                }
+                _ => None,
+            };
+            condition = compared;
+        });
+        let condition = match condition {
+            Some(condition) => self.unless(condition, !holds),
+            None => self.condition(register, *holds),
+        };
+        let repeated = self.stated(StmtKind::Loop {
+            kind: LoopKind::Do,
+            init: Vec::new(),
+            condition: Some(condition),
+            step: None,
+            body: body_statements,
+            unroll: None,
+        });
+        self.statements.push(repeated);
     }
 
     /// The statements that something adds.
@@ -248,6 +283,8 @@ impl<'t> Assembly<'_, '_, 't> {
                 }
             }
             Statement::Label(_) => {}
+            Statement::Opened => self.registers.open(),
+            Statement::Closed => self.registers.close(),
             Statement::Instruction(instruction) => self.instruction(instruction),
             Statement::Malformed(text) => {
                 let word: String = text.chars().take(40).collect();
@@ -275,13 +312,18 @@ impl<'t> Assembly<'_, '_, 't> {
 
     fn instruction(&mut self, instruction: &Instruction<'t>) {
         let before = self.done.len();
-        let understood = self.perform(instruction);
+        let misuse = self.misuse(instruction);
+        let understood = match misuse {
+            Some(_) => None,
+            None => self.perform(instruction),
+        };
         if understood.is_none() {
             self.done.truncate(before);
-            self.lose(format!(
-                "PTX instruction not understood: {}",
-                instruction.mnemonic
-            ));
+            let mnemonic = instruction.mnemonic;
+            self.lose(match misuse {
+                Some(misuse) => format!("PTX instruction that cannot be: {mnemonic}: {misuse}"),
+                None => format!("PTX instruction not understood: {mnemonic}"),
+            });
             self.unknown(instruction);
         }
         if let Some((holds, register)) = &instruction.predicate {
@@ -333,7 +375,12 @@ impl<'t> Assembly<'_, '_, 't> {
     /// A predicate, or its inverse where it must not hold.
     fn condition(&mut self, register: &Operand<'t>, holds: bool) -> Expr {
         let condition = self.read(register);
-        if holds {
+        self.unless(condition, !holds)
+    }
+
+    /// The inverse of a condition, where that is asked for.
+    fn unless(&self, condition: Expr, inverse: bool) -> Expr {
+        if !inverse {
             return condition;
         }
         Expr {
@@ -596,11 +643,18 @@ impl<'t> Assembly<'_, '_, 't> {
         }
     }
 
+    /// The value of an operand, in the type that an instruction works in.
+    fn read_as(&mut self, operand: &Operand<'t>, ty: &Type) -> Expr {
+        let value = self.read(operand);
+        self.same_bits(value, ty)
+    }
+
     /// `operand = value`.
     fn write(&mut self, operand: &Operand<'t>, value: Expr) {
         let site = self.site;
         match self.place(operand) {
             Some(place) => {
+                let value = self.same_bits(value, &place.ty);
                 let assigned = self.lowering.assigned(place, value, site);
                 self.done.push(assigned);
             }
@@ -681,7 +735,19 @@ impl<'t> Assembly<'_, '_, 't> {
         Function::Instruction(instruction.mnemonic.into(), Box::new(function))
     }
 
+    /// What a register holds, as that type: nothing is converted but by an instruction that says so.
+    fn same_bits(&self, value: Expr, ty: &Type) -> Expr {
+        let are_numbers = is_number(&value.ty) && is_number(ty);
+        let both_integers = value.ty.is_int() && ty.is_int();
+        let bytes = value.ty.size();
+        if value.ty == *ty || !are_numbers || both_integers || bytes != ty.size() {
+            return value;
+        }
+        self.call(Function::SameBits, vec![value], ty.clone())
+    }
+
     fn cast(&self, value: Expr, ty: &Type) -> Expr {
+        let value = self.same_bits(value, ty);
         if value.ty == *ty {
             return value;
         }
@@ -708,6 +774,16 @@ impl<'t> Assembly<'_, '_, 't> {
     }
 }
 
+/// True for what a register holds as itself: an integer, a number of floating point, several of them side by side.
+fn is_number(ty: &Type) -> bool {
+    match ty {
+        Type::Int { bits, .. } => *bits > 1,
+        Type::Float { .. } => true,
+        Type::Vector(element, _) => is_number(element),
+        _ => false,
+    }
+}
+
 /// The type that a suffix names.
 fn type_of(suffix: &str) -> Option<Type> {
     Some(match suffix {
@@ -718,6 +794,7 @@ fn type_of(suffix: &str) -> Option<Type> {
         "bf16" => Type::BFLOAT,
         "f16x2" => Type::Vector(std::sync::Arc::new(Type::HALF), 2),
         "bf16x2" => Type::Vector(std::sync::Arc::new(Type::BFLOAT), 2),
+        "f32x2" => Type::Vector(std::sync::Arc::new(Type::FLOAT), 2),
         "u64" | "b64" => Type::SIZE,
         "s64" => Type::LONG,
         "u32" | "b32" => Type::UINT,

@@ -20,24 +20,38 @@ impl<'t> Assembly<'_, '_, 't> {
             return Some(());
         }
         let own = instruction.suffixes().rev().find_map(type_of);
-        let own = own.or_else(|| instruction.suffixes().find_map(type_of));
         let own = own.unwrap_or(Type::UINT);
         let (target, sources) = instruction.operands.split_first()?;
         let targets = Self::flat(std::slice::from_ref(target));
         let sources = Self::flat(sources);
-        let sources: Vec<Expr> = sources.into_iter().map(|one| self.read(one)).collect();
-        let mut gives = match (&function, &own) {
+        let mut sources: Vec<Expr> = sources
+            .into_iter()
+            .map(|one| self.read_as(one, &own))
+            .collect();
+        let first = instruction.suffixes().find_map(type_of);
+        let mut gives = match function {
             // The type that a conversion gives comes first.
-            (Function::Math(MathClass::Convert, _), _) => {
-                instruction.suffixes().find_map(type_of).unwrap_or(own)
-            }
-            (Function::Math(MathClass::Float(_) | MathClass::Special, _), own) => own.clone(),
-            _ => own,
+            Function::Math(MathClass::Convert, _) => first.unwrap_or_else(|| own.clone()),
+            _ => own.clone(),
         };
         if instruction.base() == "vote" || instruction.base() == "match" {
             gives = Type::UINT;
         }
         let function = match function {
+            // Small floats have no type here, and what is rounded keeps its own: one instruction makes these bits.
+            Function::Math(MathClass::Convert, name)
+                if instruction.has("pack")
+                    || gives == own
+                    || instruction.suffixes().any(is_small) =>
+            {
+                gives = self.register_type(target, &gives);
+                Function::Math(MathClass::Int(1), name)
+            }
+            Function::Math(MathClass::Convert, _) if sources.len() > 1 => {
+                // The first source is the upper half.
+                sources.reverse();
+                function
+            }
             // What computes with integers by a name for floating point.
             Function::Math(MathClass::Float(count), name)
                 if !gives.is_float() && !matches!(gives, Type::Vector(..)) =>
@@ -46,6 +60,7 @@ impl<'t> Assembly<'_, '_, 't> {
             }
             function => function,
         };
+        let function = self.named(instruction, function);
         if targets.len() > 1 {
             self.write_all(&targets, function, sources);
             return Some(());
@@ -149,4 +164,11 @@ impl<'t> Assembly<'_, '_, 't> {
         }
         Some(())
     }
+}
+
+/// True for the type of floats of a byte and less, which are converted several at a time: `e4m3x2`.
+fn is_small(suffix: &str) -> bool {
+    ["e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0"]
+        .iter()
+        .any(|name| suffix.starts_with(name))
 }

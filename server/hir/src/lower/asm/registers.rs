@@ -20,14 +20,34 @@ struct Declared {
 /// Registers by name.
 #[derive(Default)]
 pub(super) struct Registers<'t> {
-    /// By the name, or by what is in front of the number, and which of these it is.
-    declared: FxHashMap<(&'t str, bool), Declared>,
+    declared: FxHashMap<Key<'t>, Declared>,
     /// By the name and its declaration: another scope may declare the name again. 0: by none that was seen.
     variables: FxHashMap<(&'t str, usize), VarId>,
     declarations: usize,
+    /// For each scope that is open: what its declarations hide.
+    hidden: Vec<Vec<(Key<'t>, Option<Declared>)>>,
 }
 
+/// The name, or what is in front of the number, and which of these it is.
+type Key<'t> = (&'t str, bool);
+
 impl<'t> Registers<'t> {
+    /// `{`.
+    pub(super) fn open(&mut self) {
+        self.hidden.push(Vec::new());
+    }
+
+    /// `}`: names mean what they did before its scope.
+    pub(super) fn close(&mut self) {
+        // The last declaration of a name hides the one before it.
+        for (key, before) in self.hidden.pop().unwrap_or_default().into_iter().rev() {
+            match before {
+                Some(before) => self.declared.insert(key, before),
+                None => self.declared.remove(&key),
+            };
+        }
+    }
+
     /// `r`, `%r`, `r<4>`.
     pub(super) fn declare(&mut self, name: &'t str, ty: Type) {
         let name = name.trim_start_matches('%');
@@ -41,10 +61,13 @@ impl<'t> Registers<'t> {
             None => ((name, false), 1),
         };
         let order = self.declarations;
-        self.declared.insert(key, Declared { count, ty, order });
+        let before = self.declared.insert(key, Declared { count, ty, order });
+        if let Some(scope) = self.hidden.last_mut() {
+            scope.push((key, before));
+        }
     }
 
-    /// The declaration that a name belongs to: the last one.
+    /// The declaration that a name belongs to: the last one of those in scope.
     fn declaration(&self, name: &'t str) -> Option<&Declared> {
         let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
         let numbered = (1..=digits.min(MOST_DIGITS)).filter_map(|digits| {

@@ -5,6 +5,9 @@
 /// Operands inside of operands, at most: a vector in the brackets of an address.
 const MOST_DEPTH: u32 = 4;
 
+/// Operators inside of each other in a constant, at most.
+const MOST_OPERATORS: u32 = 16;
+
 /// An operand as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Operand<'t> {
@@ -62,6 +65,14 @@ impl<'t> Instruction<'t> {
     pub(super) fn has(&self, suffix: &str) -> bool {
         self.suffixes().any(|word| word == suffix)
     }
+
+    /// The operands without the cache policy, which is the last one where the mnemonic says that there is one.
+    pub(super) fn but_policy(&self) -> &[Operand<'t>] {
+        match self.operands.split_last() {
+            Some((_, others)) if self.has("L2::cache_hint") => others,
+            _ => &self.operands,
+        }
+    }
 }
 
 /// A statement.
@@ -71,6 +82,10 @@ pub(super) enum Statement<'t> {
     Registers(&'t str, Vec<&'t str>),
     /// `L:`.
     Label(&'t str),
+    /// `{`: what is declared behind it is known up to its end.
+    Opened,
+    /// `}`.
+    Closed,
     /// What the machine executes.
     Instruction(Instruction<'t>),
     /// What is none of these.
@@ -154,8 +169,14 @@ pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
         // Braces of a scope, and labels, stand in front of an instruction.
         loop {
             part = part.trim();
-            if let Some(rest) = part.strip_prefix(['{', '}']) {
-                part = rest;
+            let brace = match part.chars().next() {
+                Some('{') => Some(Statement::Opened),
+                Some('}') => Some(Statement::Closed),
+                _ => None,
+            };
+            if let Some(brace) = brace {
+                found.push(brace);
+                part = &part[1..];
                 continue;
             }
             let word = part
@@ -256,7 +277,9 @@ fn operand(text: &str, depth: u32) -> Operand<'_> {
     if let Some(inner) = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
         return list(inner, depth + 1).map_or(Operand::Blank, Operand::Vector);
     }
-    if let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
+    // The end says that host and device have one address for it.
+    let place = text.strip_suffix(".unified").unwrap_or(text);
+    if let Some(inner) = place.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
         return memory(inner, depth);
     }
     if let Some(inner) = text.strip_prefix('!') {
@@ -276,7 +299,7 @@ fn operand(text: &str, depth: u32) -> Operand<'_> {
             Err(_) => Operand::Special(name),
         };
     }
-    if let Some(value) = integer(text) {
+    if let Some(value) = expression(text, 0) {
         return Operand::Number(value);
     }
     if text.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$')) && text != "_"
@@ -290,7 +313,7 @@ fn memory(inner: &str, depth: u32) -> Operand<'_> {
     let mut parts = list(inner, depth + 1).unwrap_or_default().into_iter();
     let first = inner.split(',').next().unwrap_or("").trim();
     // `+` and a sign may both stand there.
-    let (base, offset) = match first.rfind('+') {
+    let (base, offset) = match first.find('+') {
         // A number, or an operand that is one: `[%4 + %5]`.
         Some(at) => match operand(&first[at + 1..], depth + 1) {
             offset @ (Operand::Number(_) | Operand::Placeholder(_) | Operand::Symbol(_)) => {
@@ -308,6 +331,66 @@ fn memory(inner: &str, depth: u32) -> Operand<'_> {
         offset: Box::new(offset),
         coordinates: parts.collect(),
     }
+}
+
+/// A constant expression: `4*8+16`, `(1<<3)-1`.
+fn expression(text: &str, depth: u32) -> Option<i64> {
+    if depth > MOST_OPERATORS {
+        return None;
+    }
+    if let Some(value) = integer(text) {
+        return Some(value);
+    }
+    // The operators that bind least first; of several the last one is applied last.
+    for operators in [
+        &["|"][..],
+        &["^"],
+        &["&"],
+        &["<<", ">>"],
+        &["+", "-"],
+        &["*", "/", "%"],
+    ] {
+        if let Some((left, operator, right)) = parted(text, operators) {
+            let (left, right) = (expression(left, depth + 1)?, expression(right, depth + 1)?);
+            let by = u32::try_from(right);
+            return match operator {
+                "|" => Some(left | right),
+                "^" => Some(left ^ right),
+                "&" => Some(left & right),
+                "<<" => left.checked_shl(by.ok()?),
+                ">>" => left.checked_shr(by.ok()?),
+                "+" => left.checked_add(right),
+                "-" => left.checked_sub(right),
+                "*" => left.checked_mul(right),
+                "/" => left.checked_div(right),
+                _ => left.checked_rem(right),
+            };
+        }
+    }
+    let inner = text.strip_prefix('(')?.strip_suffix(')')?;
+    expression(inner.trim(), depth + 1)
+}
+
+/// What is on both sides of the last of some operators outside of brackets.
+fn parted<'t, 'o>(text: &'t str, operators: &[&'o str]) -> Option<(&'t str, &'o str, &'t str)> {
+    let (mut open, mut found) = (0i32, None);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => open += 1,
+            ')' => open -= 1,
+            _ => {}
+        }
+        let operator = operators
+            .iter()
+            .find(|operator| text[at..].starts_with(**operator));
+        let left = text[..at].trim_end();
+        // A sign follows another operator or nothing.
+        let is_operand = left.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ')');
+        if let (0, Some(operator), true) = (open, operator, is_operand) {
+            found = Some((left, *operator, text[at + operator.len()..].trim_start()));
+        }
+    }
+    found
 }
 
 fn integer(text: &str) -> Option<i64> {
@@ -342,9 +425,11 @@ mod tests {
         let text =
             "{ .reg .pred p, q; L1: @!p cp.async.cg.shared::cta.global [%0 + 16], [%1], 16; }";
         let found = statements(text);
-        assert_eq!(found[0], Statement::Registers(".pred", vec!["p", "q"]));
-        assert_eq!(found[1], Statement::Label("L1"));
-        let Statement::Instruction(copy) = &found[2] else {
+        assert_eq!(found[0], Statement::Opened);
+        assert_eq!(found[1], Statement::Registers(".pred", vec!["p", "q"]));
+        assert_eq!(found[2], Statement::Label("L1"));
+        assert_eq!(found[4], Statement::Closed);
+        let Statement::Instruction(copy) = &found[3] else {
             panic!("{found:?}");
         };
         assert_eq!(copy.predicate, Some((false, Operand::Name("p"))));
@@ -357,6 +442,26 @@ mod tests {
         };
         assert_eq!(copy.operands[0], to);
         assert_eq!(copy.operands[2], Operand::Number(16));
+    }
+
+    #[test]
+    fn constants_are_computed() {
+        for (text, value) in [
+            ("4*8", Some(32)),
+            ("-128", Some(-128)),
+            ("16 + 4*(3-1)", Some(24)),
+            ("20-8-4", Some(8)),
+            ("(1<<3)-1", Some(7)),
+            ("0x10/2%3", Some(2)),
+            ("4 - -4", Some(8)),
+            ("1/0", None),
+            ("4*", None),
+            ("a+1", None),
+        ] {
+            assert_eq!(expression(text, 0), value, "{text}");
+        }
+        let deep = format!("{}1{}", "(".repeat(5000), ")".repeat(5000));
+        assert_eq!(expression(&deep, 0), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// What mnemonics begin with, a further part that they have, and the architecture that has them first (PTX ISA, "Target ISA
 /// Notes" of each). The first line that fits an instruction holds.
-const SINCE: [(&str, &str, (u32, u32), &str); 18] = [
+const SINCE: [(&str, &str, (u32, u32), &str); 41] = [
     ("tcgen05", "", (10, 0), "sm_100a"),
     ("wgmma", "", (9, 0), "sm_90a"),
     ("setmaxnreg", "", (9, 0), "sm_90a"),
@@ -30,11 +30,34 @@ const SINCE: [(&str, &str, (u32, u32), &str); 18] = [
     ("mbarrier", "try_wait", (9, 0), "sm_90"),
     ("mbarrier", "", (8, 0), "sm_80"),
     ("cp.async", "", (8, 0), "sm_80"),
+    ("mma", "block_scale", (12, 0), "sm_120a"),
+    ("mma", "kind::f8f6f4", (12, 0), "sm_120a"),
     ("mma", "e4m3", (8, 9), "sm_89"),
     ("mma", "e5m2", (8, 9), "sm_89"),
     ("mma", "m16n8k16", (8, 0), "sm_80"),
     ("mma", "bf16", (8, 0), "sm_80"),
     ("mma", "tf32", (8, 0), "sm_80"),
+    ("fma", "f32x2", (10, 0), "sm_100"),
+    ("add", "f32x2", (10, 0), "sm_100"),
+    ("sub", "f32x2", (10, 0), "sm_100"),
+    ("mul", "f32x2", (10, 0), "sm_100"),
+    ("add", "bf16x2", (9, 0), "sm_90"),
+    ("sub", "bf16x2", (9, 0), "sm_90"),
+    ("mul", "bf16x2", (9, 0), "sm_90"),
+    ("ex2", "bf16x2", (9, 0), "sm_90"),
+    ("fma", "bf16x2", (8, 0), "sm_80"),
+    ("cvt", "e2m1x2", (10, 0), "sm_100a"),
+    ("cvt", "e4m3x2", (8, 9), "sm_89"),
+    ("cvt", "e5m2x2", (8, 9), "sm_89"),
+    ("redux", "f32", (10, 0), "sm_100a"),
+    ("redux", "", (8, 0), "sm_80"),
+    ("createpolicy", "", (8, 0), "sm_80"),
+    ("mapa", "", (9, 0), "sm_90"),
+    ("st", "async", (9, 0), "sm_90"),
+    ("red", "async", (9, 0), "sm_90"),
+    ("clusterlaunchcontrol", "", (10, 0), "sm_100"),
+    ("discard", "", (8, 0), "sm_80"),
+    ("applypriority", "", (8, 0), "sm_80"),
     ("movmatrix", "", (7, 5), "sm_75"),
     ("ldmatrix", "", (7, 5), "sm_75"),
 ];

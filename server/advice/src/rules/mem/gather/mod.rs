@@ -38,7 +38,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             "cost not known: `{}` is a gather (up to {} transactions per request)\n\
              cost not known, up to {} transactions per request: the index of `{}` was loaded, where a warp goes depends \
              on data",
-            crate::wording::short(&first.array),
+            crate::wording::short(named(first)),
             ctx.facts.warp_size,
             ctx.facts.warp_size,
             first.text
@@ -49,6 +49,15 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         shared_array: None,
         cure: None,
     }]
+}
+
+/// What is accessed: the array, and the access as written where it may be one of several.
+fn named(access: &Access) -> &str {
+    if access.array.is_empty() {
+        &access.text
+    } else {
+        &access.array
+    }
 }
 
 /// An address of data; rows that begin where data says have lanes side by side all the same.

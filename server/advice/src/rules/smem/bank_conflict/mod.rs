@@ -40,9 +40,10 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         .filter(|(_, access)| !matches!(access.form, Form::Bulk(_)))
         .filter(|(_, access)| access.op != Op::Atomic || access.pattern != Pattern::Broadcast)
         .filter_map(|(index, access)| {
-            let degree = access
-                .bank_conflict_degree
-                .filter(|degree| *degree > CONFLICT && !is_cured_by_joining(ctx, index))?;
+            let conflicts = |degree: &f64| *degree > CONFLICT;
+            access.bank_conflict_degree.filter(conflicts)?;
+            let served = joined(ctx, index).or_else(|| Served::one_by_one(access))?;
+            let degree = Some(served.degree).filter(conflicts)?;
             let array = short(&access.array);
             let against = format!("against {}-way bank conflict", a_number(degree));
             Some(Candidate {
@@ -50,8 +51,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 index,
                 number: format!(
                     "{} per request (ideal {})",
-                    plural(access.passes_per_request?, "pass"),
-                    number(access.ideal_passes_per_request?)
+                    plural(served.passes, "pass"),
+                    number(served.ideal)
                 ),
                 cure: if is_within_a_row(ctx, access) {
                     format!(
@@ -60,7 +61,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 } else {
                     format!("pad or swizzle `{array}` {against}")
                 },
-                cause: cause(ctx, access, degree),
+                cause: cause(ctx, access, &served),
                 loudness: Loudness::ByGain,
                 gain: None,
             })
@@ -69,16 +70,41 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     findings(ctx, candidates, Factor::BankConflicts)
 }
 
-/// True where the compiler makes one instruction of an access and its neighbours, whose lanes meet in no bank.
-fn is_cured_by_joining(ctx: &Context<'_>, index: usize) -> bool {
+/// How the requests of an instruction are served.
+struct Served {
+    passes: f64,
+    ideal: f64,
+    degree: f64,
+    /// Words that each lane gets, where the compiler makes one instruction of several accesses.
+    joined: Option<f64>,
+}
+
+impl Served {
+    /// An access as it is written.
+    fn one_by_one(access: &Access) -> Option<Served> {
+        Some(Served {
+            passes: access.passes_per_request?,
+            ideal: access.ideal_passes_per_request?,
+            degree: access.bank_conflict_degree?,
+            joined: None,
+        })
+    }
+}
+
+/// The instruction that the compiler makes of an access and its neighbours; `None` where each is one of its own.
+fn joined(ctx: &Context<'_>, index: usize) -> Option<Served> {
     let mut executed = ctx.input.accesses.iter();
-    let Some(executed) = executed.find(|one| one.source == Some(index)) else {
-        return false;
-    };
+    let executed = executed.find(|one| one.source == Some(index))?;
+    let passes = executed.joined_passes()?;
+    let words = executed.joined_words();
     let row = f64::from(ctx.profile.banks);
-    let ideal = executed.joined_words() * f64::from(ctx.facts.warp_size) / row;
-    let passes = executed.joined_passes();
-    passes.is_some_and(|passes| passes <= CONFLICT * ideal.max(1.0))
+    let ideal = (words * f64::from(ctx.facts.warp_size) / row).max(1.0);
+    Some(Served {
+        passes,
+        ideal,
+        degree: passes / ideal,
+        joined: Some(words),
+    })
 }
 
 /// True where neighbouring threads take words of one row of an array with several: another pitch of the rows moves none of them to
@@ -99,10 +125,19 @@ fn is_within_a_row(ctx: &Context<'_>, access: &Access) -> bool {
     apart.is_some_and(|apart| apart > 0 && apart < row)
 }
 
-fn cause(ctx: &Context<'_>, access: &Access, degree: f64) -> String {
+fn cause(ctx: &Context<'_>, access: &Access, served: &Served) -> String {
     let text = &access.text;
-    let degree = number(degree);
+    let degree = number(served.degree);
     let banks = ctx.profile.banks;
+    let joined = served.joined.map_or_else(String::new, |words| {
+        let moves = if access.op == Op::Store {
+            "stores"
+        } else {
+            "loads"
+        };
+        let bytes = number(words * 4.0);
+        format!("; the compiler {moves} {bytes} bytes at a time")
+    });
     let stride = access.stride.as_ref();
     let stride = stride.filter(|stride| {
         let bytes = stride.bytes.unsigned_abs();
@@ -119,9 +154,10 @@ fn cause(ctx: &Context<'_>, access: &Access, degree: f64) -> String {
     });
     match apart {
         Some(apart) => format!(
-            "{degree}-way bank conflict in `{text}`, neighbouring threads are {apart} on {banks} banks"
+            "{degree}-way bank conflict in `{text}`, neighbouring threads are {apart} on {banks} banks\
+             {joined}"
         ),
-        None => format!("{degree}-way bank conflict in `{text}` on {banks} banks"),
+        None => format!("{degree}-way bank conflict in `{text}` on {banks} banks{joined}"),
     }
 }
 
