@@ -75,7 +75,7 @@ pub(crate) fn short(name: &str) -> String {
     shortened(name, NAME)
 }
 
-/// A name in at most so many letters, its middle left out where it is longer.
+/// A name of at most that many letters, its middle left out where it is longer.
 fn shortened(name: &str, most: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= most {

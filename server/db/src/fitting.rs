@@ -17,7 +17,7 @@ use crate::guard::definitions;
 const DEEPEST: u32 = 24;
 /// Terms of a sum.
 const MOST_TERMS: usize = 32;
-/// A second element of a thread is at least so many threads away: nearer ones are neighbours.
+/// A second element of a thread is at least this many threads away: nearer ones are neighbours.
 const APART: i64 = 32;
 /// Threads of a block, at most.
 const MOST_THREADS: u64 = 1024;

@@ -311,7 +311,10 @@ impl Measure<'_> {
                 None => Why::IndexNotUnderstood,
             });
             access.by_alignment = self.by_alignment(draft, context, i64::from(unit));
-            if let Some((least, most)) = least_and_most(&access.by_alignment) {
+            // What has no value is at no place.
+            let has_value = reason.is_none();
+            if let Some((least, most)) = least_and_most(&access.by_alignment).filter(|_| has_value)
+            {
                 if (most - least).abs() < SAME
                     && let Some(mut found) = self.wherever_it_begins(draft, context, executions)
                 {

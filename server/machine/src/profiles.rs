@@ -82,8 +82,11 @@ impl Profiles {
     /// that belong to its maker, its series, its board or its memory (`RTX 3090`, `h100`, `v100-sxm2`, `7900 XTX`), in
     /// any order; the beginning of one model's name (`k40`); an architecture (`sm_90`, `sm_90a`, `compute_90`, `gfx942`, `8.0`)
     /// or a generation (`hopper`). Of several the default, else the [largest](Self::largest).
+    /// A board or a memory that no such GPU has is a mistake.
     pub fn named(&self, name: &str) -> Option<Arc<Profile>> {
-        self.meant(name).map(|(profile, _)| profile)
+        let (profile, is_it) = self.meant(name)?;
+        let same_model = Parts::of(name).model == Parts::of(&profile.name).model;
+        (is_it || !same_model).then_some(profile)
     }
 
     /// The same, and whether it is the GPU of that name itself, not one that is like it.

@@ -330,7 +330,7 @@ impl Table {
     }
 }
 
-/// A name in at most so many letters: where it is longer, its first `head` and its last ones.
+/// A name of at most that many letters: where it is longer, its first `head` and its last ones.
 fn without_middle(name: &str, width: usize, head: usize) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= width {

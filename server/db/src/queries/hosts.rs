@@ -16,19 +16,13 @@ use rustc_hash::FxHashSet;
 use warplens_hir::ItemKind;
 use warplens_host::{Build, LaunchSite, builds};
 use warplens_machine::Profile;
-use warplens_syntax::Language;
 
 use crate::contents::Contents;
-use crate::database::{Db, File, file, text, unless_it_panics};
-use crate::kinds::absolute;
+use crate::database::{Db, File, text, unless_it_panics};
 use crate::look::Look;
-use crate::options::{BuildOptions, kernel_names};
 use crate::program::Program;
 use crate::queries::expansion::flatten;
-use crate::queries::near::Kinds;
-use crate::queries::runs::runs_near;
 use crate::settings::Settings;
-use crate::{Document, Engine};
 
 /// What decides how a file other than the kernel's own is read.
 #[derive(Debug, Clone)]
@@ -142,48 +136,4 @@ pub(crate) fn kernels_of(contents: &Contents, program: &Program) -> Vec<(Arc<Pat
         }
     }
     found
-}
-
-impl Engine {
-    /// What a host program near an OpenCL file defines when it builds it.
-    pub(crate) fn build_options(
-        &self,
-        document: &Document,
-        path: &Path,
-        settings: &Settings,
-        profile: &Arc<Profile>,
-    ) -> Option<(BuildOptions, Arc<HostProgram>)> {
-        if document.language() != Language::OpenCl {
-            return None;
-        }
-        let kernels = kernel_names(document.source());
-        let words: Vec<&str> = kernels.iter().map(String::as_str).collect();
-        if words.is_empty() {
-            return None;
-        }
-        let how = ReadAs::of(settings, profile);
-        let look = self.project().look();
-        // What a run of the program says is known where the text of the build leaves it open.
-        let own = absolute(path);
-        let names: Arc<[String]> = kernels.clone().into();
-        let by_run = look.ask(|db| {
-            let runs = runs_near(db, &own, &names, &how, &settings.run);
-            runs.iter().find_map(|(main, run)| {
-                let source = text(db, file(db, main))?;
-                let options =
-                    BuildOptions::of(&run.builds, &kernels, main, &source.text, settings)?;
-                Some((options, host_program(db, file(db, main), how.clone())))
-            })
-        });
-        if by_run.is_some() {
-            return by_run;
-        }
-        let hosts = look.hosts_near(path, &words, Kinds::Hosts);
-        hosts.into_iter().find_map(|host| {
-            let said = look.ask(|db| host_program(db, file(db, &host.path), how.clone()));
-            let options =
-                BuildOptions::of(&said.builds, &kernels, &host.path, &host.text, settings);
-            options.map(|options| (options, said))
-        })
-    }
 }

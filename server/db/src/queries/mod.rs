@@ -33,6 +33,7 @@ pub(crate) mod analyses;
 pub(crate) mod arguments;
 pub(crate) mod before;
 pub(crate) mod branches;
+mod builds;
 pub(crate) mod commands;
 pub(crate) mod compiled_kernels;
 pub(crate) mod estimates;

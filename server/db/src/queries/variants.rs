@@ -346,7 +346,7 @@ fn likely(sizes: Vec<(usize, Size)>, most: usize) -> Vec<usize> {
     found
 }
 
-/// The order in which variants are told, of which the first so many are launches: the costliest, those behind it in the text, then
+/// The order in which variants are told, of which that many at the front are launches: the costliest, those behind it in the text, then
 /// those before it; last what is no launch of the text.
 fn told_order(first: usize, launches: usize, variants: usize) -> Vec<usize> {
     let first = first.min(launches);

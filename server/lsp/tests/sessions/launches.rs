@@ -261,18 +261,24 @@ async fn another_launch_is_no_change_of_the_kernel() {
     assert!(told(&first, "launch 1 of 2: <<<4096, 256>>>"), "{first:?}");
     let kernel = json!({"uri": URI, "kernel": "saxpy"});
     client.command("warplens.nextLaunch", kernel.clone()).await;
+    client.published(URI, 1).await;
     let second = titles(&mut client).await;
     assert!(told(&second, "launch 2 of 2: <<<64, 128>>>"), "{second:?}");
     assert!(!second[0].contains('→'), "{second:?}");
     // An edit of what is shown is one.
     client.command("warplens.nextLaunch", kernel).await;
+    client.published(URI, 1).await;
+    assert_eq!(titles(&mut client).await, first);
     let edited = SAXPY.replace("y[i] += a * x[i]", "y[i] += a * x[i * 32]");
     client.change(URI, 2, json!([{"text": edited}])).await;
+    client.published(URI, 2).await;
     let changed = titles(&mut client).await;
     assert!(changed[0].contains('→'), "{changed:?}");
     client.change(URI, 3, json!([{"text": SAXPY}])).await;
+    client.published(URI, 3).await;
     let set = json!({"uri": URI, "kernel": "saxpy", "grid": [100, 1, 1], "block": [64, 1, 1]});
     client.command("warplens.setLaunch", set).await;
+    client.published(URI, 3).await;
     let set = titles(&mut client).await;
     assert!(told(&set, "launch set: <<<100, 64>>>"), "{set:?}");
     let argument = json!({"uri": URI, "kernel": "saxpy"});

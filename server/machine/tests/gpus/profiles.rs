@@ -346,8 +346,6 @@ fn a_gpu_is_named_as_people_name_it() {
         ("gfx942", "mi300x"),
         ("Tesla T4", "t4"),
         ("NVIDIA A100 80GB PCIe", "a100-pcie-80gb"),
-        ("Tesla V100-SXM2-32GB", "v100-sxm2-16gb"),
-        ("NVIDIA H100 NVL", "h100-sxm5"),
         ("mi300", "mi300x"),
         ("k40", "tesla-k40c"),
         ("gtx-1080", "gtx-1080-ti"),
@@ -362,6 +360,16 @@ fn a_gpu_is_named_as_people_name_it() {
             Some(meant.to_owned()),
             "{name}"
         );
+    }
+    // A memory or a board that no profile has: what a driver names so is like another one, what a user names so is a mistake.
+    for (name, like) in [
+        ("Tesla V100-SXM2-32GB", "v100-sxm2-16gb"),
+        ("NVIDIA H100 NVL", "h100-sxm5"),
+        ("a100-sxm4-41gb", "a100-sxm4-40gb"),
+    ] {
+        let (found, is_it) = profiles.meant(name).expect("like another");
+        assert_eq!((&*found.id, is_it), (like, false), "{name}");
+        assert!(profiles.named(name).is_none(), "{name}");
     }
     // Each of these names several models or none.
     for name in [

@@ -1,6 +1,6 @@
 //! What a product of matrices takes: the shapes that PTX has of each type, and the registers of each operand.
 //!
-//! In goes an instruction as written, out comes what is wrong with it. (PTX ISA, "Matrix shape", "Matrix fragments for mma",
+//! In goes an instruction of the source, out comes what is wrong with it. (PTX ISA, "Matrix shape", "Matrix fragments for mma",
 //! "`wgmma.mma_async`".)
 
 use super::super::constants::constant;
