@@ -715,9 +715,12 @@ const USUAL_THREADS: u64 = 256;
 /// The block that a kernel is written for, by its own numbers.
 fn fitted(kernel: &Kernel) -> Option<[u64; 3]> {
     let fitting = fitting(kernel);
-    let sides = std::array::from_fn(|axis| match kernel.axes[axis] {
-        true => fitting[axis],
-        false => Some(1),
+    let sides = std::array::from_fn(|axis| {
+        if kernel.axes[axis] {
+            fitting[axis]
+        } else {
+            Some(1)
+        }
     });
     partly_known(sides, kernel)
 }

@@ -418,12 +418,12 @@ impl Host<'_> {
             options.next += 1;
         }
         let Some(current) = word(options.next) else {
-            self.options_end(arguments, vector);
+            self.options_end(arguments, &vector);
             return Value::int(-1);
         };
         if &*current == "--" {
             options.next += 1;
-            self.options_end(arguments, vector);
+            self.options_end(arguments, &vector);
             return Value::int(-1);
         }
         if options.letter == 0
@@ -492,7 +492,7 @@ impl Host<'_> {
 
 impl Host<'_> {
     /// Behind the last option: the words that were passed over lie behind it, in their order, and `optind` is the first of them.
-    fn options_end(&mut self, arguments: &[Argument], words: Vec<Value>) {
+    fn options_end(&mut self, arguments: &[Argument], words: &[Value]) {
         let Some(running) = &mut self.running else {
             return;
         };

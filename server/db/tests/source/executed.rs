@@ -376,7 +376,11 @@ fn a_launch_that_the_user_sets_is_the_only_one() {
         ..Overrides::default()
     };
     let shown = analysed(SHARED_OUT, &argument);
-    let texts: Vec<&str> = shown.kernels.iter().map(|one| one.launch_text()).collect();
+    let texts: Vec<&str> = shown
+        .kernels
+        .iter()
+        .map(warplens_db::PlacedKernel::launch_text)
+        .collect();
     assert_eq!(texts, ["<<<1024, 32>>>", "<<<16, 32>>>"]);
 }
 
