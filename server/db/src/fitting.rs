@@ -19,6 +19,8 @@ const DEEPEST: u32 = 24;
 const MOST_TERMS: usize = 32;
 /// A second element of a thread is at least this many threads away: nearer ones are neighbours.
 const APART: i64 = 32;
+/// Threads along an axis, at least: a smaller step is that of a loop which a thread unrolls by hand.
+const FEWEST: i64 = 4;
 /// Threads of a block, at most.
 const MOST_THREADS: u64 = 1024;
 /// Threads of a warp.
@@ -159,7 +161,7 @@ impl<'a> Fit<'a> {
                 };
                 if let Some(step) = step
                     && step % thread == 0
-                    && step / thread >= 4
+                    && step / thread >= FEWEST
                     && fits(step / thread)
                 {
                     least(&mut self.by_sums[place], step / thread);
@@ -177,7 +179,7 @@ impl<'a> Fit<'a> {
             let alone = sum
                 .keys()
                 .all(|term| matches!(term, Term::Thread(_) | Term::One));
-            if sum.get(&Term::Thread(axis)) != Some(&1) || !alone || extent < 4 {
+            if sum.get(&Term::Thread(axis)) != Some(&1) || !alone || extent < FEWEST {
                 continue;
             }
             // Columns that pad rows, and the neighbours of a stencil, have no threads of their own.
@@ -258,6 +260,7 @@ fn terms(sum: &Sum) -> Vec<(Term, i64)> {
     sum.iter().map(|(term, by)| (*term, *by)).collect()
 }
 
+/// Several numbers may fit: with the least no element is taken twice.
 fn least(extent: &mut Option<i64>, new: i64) {
     *extent = Some(extent.map_or(new, |known| known.min(new)));
 }

@@ -175,6 +175,19 @@ fn any_offset(data: bool) -> String {
     format!("any value of the offset that {part}")
 }
 
+/// An access with the figures that were found for another address, and its own place.
+fn placed_as(access: Access, found: Access) -> Access {
+    Access {
+        index: access.index,
+        index_expression: access.index_expression,
+        stride: access.stride,
+        linear: access.linear,
+        linear_in_blocks: access.linear_in_blocks,
+        parts: access.parts,
+        ..found
+    }
+}
+
 /// Transactions per request where they are fewest and where they are most.
 fn least_and_most(places: &[AlignedRequests]) -> Option<(f64, f64)> {
     let each = places.iter().filter(|place| place.requests > 0.0);
@@ -275,15 +288,7 @@ impl Measure<'_> {
             if found.certainty == Certainty::Exact && found.requests != Some(0.0) {
                 found.constraints.push(any_offset(data));
             }
-            return Access {
-                index: access.index,
-                index_expression: access.index_expression,
-                stride: access.stride,
-                linear: access.linear,
-                linear_in_blocks: access.linear_in_blocks,
-                parts: access.parts,
-                ..found
-            };
+            return placed_as(access, found);
         }
         if let Some(data) = self.arena.opaque(draft.address) {
             access.pattern = if data {
@@ -319,15 +324,7 @@ impl Measure<'_> {
                     && let Some(mut found) = self.wherever_it_begins(draft, context, executions)
                 {
                     found.constraints.push(any_offset(data));
-                    return Access {
-                        index: access.index,
-                        index_expression: access.index_expression,
-                        stride: access.stride,
-                        linear: access.linear,
-                        linear_in_blocks: access.linear_in_blocks,
-                        parts: access.parts,
-                        ..found
-                    };
+                    return placed_as(access, found);
                 }
                 if access.why == Some(Why::IndexByData)
                     && most - least >= SAME

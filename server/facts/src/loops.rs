@@ -606,7 +606,7 @@ impl Executor<'_> {
         stand_ins: &[Id],
         motions: &[Motion],
     ) -> Vec<bool> {
-        let mut by_data: Vec<bool> = (entry.iter().zip(ends).zip(stand_ins).zip(motions))
+        let by_data: Vec<bool> = (entry.iter().zip(ends).zip(stand_ins).zip(motions))
             .map(|((((_, before), end), &stand_in), motion)| {
                 let keeps = match (end, self.arena.as_symbol(stand_in)) {
                     (Some(end), Some(own)) => self.arena.depends_on(*end, own),
@@ -615,19 +615,9 @@ impl Executor<'_> {
                 matches!(motion, Motion::Lost(true, _)) || (keeps && self.is_data(before))
             })
             .collect();
-        loop {
-            let more = ends
-                .iter()
-                .zip(&by_data)
-                .map(|(end, &known)| {
-                    known || end.is_some_and(|end| self.is_by_data(end, stand_ins, &by_data))
-                })
-                .collect();
-            if more == by_data {
-                return by_data;
-            }
-            by_data = more;
-        }
+        spread(by_data, ends, |end, by_data| {
+            self.is_by_data(end, stand_ins, by_data)
+        })
     }
 
     /// Which variables lanes of a warp may differ in, in some iteration: by what they begin with, by what is assigned, or by
@@ -639,7 +629,7 @@ impl Executor<'_> {
         stand_ins: &[Id],
         motions: &[Motion],
     ) -> Vec<bool> {
-        let mut apart: Vec<bool> = (entry.iter().zip(motions))
+        let apart: Vec<bool> = (entry.iter().zip(motions))
             .map(|((_, before), motion)| {
                 let begins_apart = match before.kind {
                     Kind::Int(id) | Kind::Pointer(_, id) => self.arena.varies_in_warp(id),
@@ -648,38 +638,28 @@ impl Executor<'_> {
                 begins_apart || matches!(motion, Motion::Lost(_, false))
             })
             .collect();
-        loop {
-            let more = ends
-                .iter()
-                .zip(&apart)
-                .map(|(end, &known)| {
-                    known || end.is_some_and(|end| self.is_apart(end, stand_ins, &apart))
-                })
-                .collect();
-            if more == apart {
-                return apart;
-            }
-            apart = more;
-        }
+        spread(apart, ends, |end, apart| {
+            self.is_apart(end, stand_ins, apart)
+        })
     }
 
     /// True where lanes of a warp may differ in an expression of one iteration, by itself or through a variable in which they do.
     fn is_apart(&self, id: Id, stand_ins: &[Id], apart: &[bool]) -> bool {
-        self.arena.varies_in_warp(id)
-            || stand_ins.iter().zip(apart).any(|(&stand_in, &apart)| {
-                apart
-                    && (self.arena.as_symbol(stand_in))
-                        .is_some_and(|symbol| self.arena.depends_on(id, symbol))
-            })
+        self.arena.varies_in_warp(id) || self.depends_on_any(id, stand_ins, apart)
     }
 
     /// True where an expression of one iteration depends on data, itself or through a variable that does.
     fn is_by_data(&self, id: Id, stand_ins: &[Id], by_data: &[bool]) -> bool {
-        self.depends_on_data(id)
-            || stand_ins.iter().zip(by_data).any(|(&stand_in, &data)| {
-                data && (self.arena.as_symbol(stand_in))
+        self.depends_on_data(id) || self.depends_on_any(id, stand_ins, by_data)
+    }
+
+    /// True where an expression of one iteration depends on one of the variables that are marked.
+    fn depends_on_any(&self, id: Id, stand_ins: &[Id], marked: &[bool]) -> bool {
+        stand_ins.iter().zip(marked).any(|(&stand_in, &marked)| {
+            marked
+                && (self.arena.as_symbol(stand_in))
                     .is_some_and(|symbol| self.arena.depends_on(id, symbol))
-            })
+        })
     }
 
     fn motion(&mut self, before: &Value, after: Option<Value>, stand_in: Id) -> Motion {
@@ -1291,6 +1271,26 @@ pub(crate) fn never_ends(condition: Option<&Expr>, body: &[Stmt], moved: &[VarId
     condition.is_none_or(|condition| stays(condition, moved))
         && !any_in_iteration(body, &mut breaks)
         && !any_statement(body, &mut |one| matches!(one.kind, StmtKind::Return(_)))
+}
+
+/// The variables of a loop that are marked, and those whose value at an iteration's end is made so by others, however many iterations
+/// that takes.
+fn spread(
+    mut marked: Vec<bool>,
+    ends: &[Option<Id>],
+    is_made_so: impl Fn(Id, &[bool]) -> bool,
+) -> Vec<bool> {
+    loop {
+        let more: Vec<bool> = ends
+            .iter()
+            .zip(&marked)
+            .map(|(end, &known)| known || end.is_some_and(|end| is_made_so(end, &marked)))
+            .collect();
+        if more == marked {
+            return marked;
+        }
+        marked = more;
+    }
 }
 
 /// In the flow of a loop's body: what is handed from one iteration to the next is waited for where it is used.

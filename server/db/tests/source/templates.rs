@@ -580,3 +580,27 @@ fn a_template_that_is_a_parameter_has_its_default() {
         );
     }
 }
+
+#[test]
+fn a_kernel_that_launches_others_shifts_by_nothing() {
+    let assumed = |body: &str| {
+        let text = format!(
+            "template <int N> __global__ void inner(float *a) {{ a[threadIdx.x] = N; }}\n\
+             template <int N> __global__ void k(float *a) {{ {body} }}\n"
+        );
+        let file = analyse(&text);
+        let kernel = file
+            .kernels
+            .iter()
+            .find(|one| one.analysis.facts.name == "k");
+        let facts = &kernel.expect("the kernel").analysis.facts;
+        let found = facts
+            .assumptions
+            .iter()
+            .find(|one| one.symbol.is_named("N"));
+        found.expect("assumed").value.clone()
+    };
+    assert_eq!(assumed("inner<N><<<N, N>>>(a);"), "32");
+    assert_eq!(assumed("inner<N><<< N, 32 >>>(a);"), "32");
+    assert_eq!(assumed("a[threadIdx.x << N] = 1;"), "5");
+}

@@ -368,7 +368,9 @@ fn any_function(declared: Node) -> Option<(String, Bound)> {
 fn shifts(name: &str, text: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let whole = !text[at + name.len()..].starts_with(is_word_part);
-        whole && text[..at].trim_end().ends_with("<<")
+        let before = text[..at].trim_end();
+        // A kernel that launches others: `<<<` is no shift.
+        whole && before.ends_with("<<") && !before.ends_with("<<<")
     })
 }
 
