@@ -335,6 +335,8 @@ fn nothing_to_run(question: &Question) -> Option<String> {
             "no block of this launch fits on {}",
             input.profile.name
         ))
+    } else if input.flow.nodes.is_empty() && !input.facts.not_understood.is_empty() {
+        Some("nothing that the kernel does was understood".to_owned())
     } else {
         None
     }

@@ -157,3 +157,40 @@ fn strange_kernels_have_finite_answers_soon() {
         }
     }
 }
+
+#[test]
+fn a_kernel_of_which_nothing_was_understood_has_no_time() {
+    let launched = Overrides {
+        argument: LaunchValues {
+            grid: Some([64, 1, 1]),
+            block: Some([128, 1, 1]),
+            ..LaunchValues::default()
+        },
+        ..Overrides::default()
+    };
+    let time = |text: &str| {
+        let file = Engine::new(Profiles::builtin())
+            .analyze(
+                &Document::new(text, Language::Cuda),
+                Path::new("lost.cu"),
+                &Settings::default(),
+                &launched,
+                &Cancel::default(),
+            )
+            .expect("not cancelled");
+        let estimate = file.kernels[0].analysis.estimate();
+        (estimate.time_ms, estimate.why.clone())
+    };
+    let (lost, why) =
+        time("__global__ void k(int *a) { elsewhere::count(a, [&](char c) { return c == 1; }); }");
+    assert_eq!(lost, None);
+    assert_eq!(
+        why.as_deref(),
+        Some("nothing that the kernel does was understood")
+    );
+    let (partly, _) =
+        time("__global__ void k(int *a) { elsewhere::count(a); a[threadIdx.x] = 1; }");
+    assert!(partly.is_some_and(|ms| ms > 0.001), "{partly:?}");
+    let (empty, _) = time("__global__ void k(int *a) {}");
+    assert_eq!(empty, Some(0.0));
+}
