@@ -35,6 +35,15 @@ pub(crate) fn record(turns: f64) -> f64 {
     ((turns.ln() + EULER) / turns).min(1.0)
 }
 
+/// A probability as it is shown, to two digits: `0.5`, `0.0073`, `1.2e-7`.
+pub(crate) fn text(probability: f64) -> String {
+    let digits = format!("{probability:.1e}");
+    match digits.parse::<f64>() {
+        Ok(rounded) if rounded >= 1e-4 || rounded == 0.0 => rounded.to_string(),
+        _ => digits,
+    }
+}
+
 /// Whether a condition compares a value with the greatest or least so far: where it holds, that becomes the value.
 pub(crate) fn is_record(condition: &Expr, then: &[Stmt]) -> bool {
     let ExprKind::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b) =
@@ -125,5 +134,14 @@ fn literal(side: &Expr) -> Option<f64> {
         ExprKind::Cast(_, inner) => literal(inner),
         ExprKind::Unary(UnaryOp::Neg, inner) => literal(inner).map(|value| -value),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_probability_is_shown_to_two_digits() {
+        let shown = [0.5, 1.0, 0.0, 0.007_332_702_6, 0.999_9, super::EQUAL].map(super::text);
+        assert_eq!(shown, ["0.5", "1", "0", "0.0073", "1", "1.2e-7"]);
     }
 }

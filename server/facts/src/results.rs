@@ -10,6 +10,7 @@ use warplens_symbolic::{Arena, Id};
 use crate::access::Measure as MeasureAccess;
 use crate::branch::Measure as MeasureBranch;
 use crate::cases::Cases;
+use crate::chance;
 use crate::context::{Budget, Executions};
 use crate::dependence::latency_on;
 use crate::draft::{AccessDraft, From};
@@ -354,7 +355,7 @@ impl Executor<'_> {
                 continue;
             }
             stated.push(from);
-            let probability = branch.probability.to_string();
+            let probability = chance::text(branch.probability);
             let condition = (from != From::Default).then(|| branch.text.clone());
             let source = match from {
                 From::Expectation => "__builtin_expect",

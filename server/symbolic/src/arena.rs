@@ -752,8 +752,11 @@ impl Arena {
 
     /// `terms` sorted by id, without zeros.
     fn sum(&mut self, constant: i64, terms: Vec<(Id, i64)>) -> Id {
-        if let Some(remainder) = self.with_a_remainder(constant, &terms) {
-            return remainder;
+        if let Some(simpler) = self
+            .with_a_remainder(constant, &terms)
+            .or_else(|| self.recombined(constant, &terms))
+        {
+            return simpler;
         }
         match terms.as_slice() {
             [] => return self.constant(constant),
@@ -810,6 +813,74 @@ impl Arena {
         parts.extend(others.map(|(_, part)| *part));
         let constant = constant.wrapping_sub(of_x.wrapping_mul(factor));
         Some(self.combination(constant, &parts))
+    }
+
+    /// A sum in which `(x / d) · d + x % d` is `x`, times whatever: an index that was split into two coordinates and put together
+    /// again.
+    fn recombined(&mut self, constant: i64, terms: &[(Id, i64)]) -> Option<Id> {
+        if terms.len() < 2
+            || !terms
+                .iter()
+                .any(|(id, _)| self.factor(*id, BinaryOp::Div).is_some())
+        {
+            return None;
+        }
+        for (at, &(id, coefficient)) in terms.iter().enumerate() {
+            let Some((x, d, others)) = self.factor(id, BinaryOp::Rem) else {
+                continue;
+            };
+            let mut factors = others.clone();
+            factors.push(self.binary(BinaryOp::Div, x, d));
+            let wanted = match self.as_const(d) {
+                Some(divisor) => coefficient.checked_mul(divisor),
+                None => {
+                    factors.push(d);
+                    Some(coefficient)
+                }
+            };
+            let quotient = match factors.as_slice() {
+                [one] => *one,
+                _ => self.product(&factors),
+            };
+            let partner =
+                |(_, (id, times)): &(usize, &(Id, i64))| *id == quotient && Some(*times) == wanted;
+            let Some((with, _)) = terms.iter().enumerate().find(partner) else {
+                continue;
+            };
+            let mut whole = x;
+            for other in others {
+                whole = self.mul(whole, other);
+            }
+            let mut parts = vec![(whole, coefficient)];
+            let rest = terms.iter().enumerate();
+            parts.extend(
+                rest.filter(|(n, _)| *n != at && *n != with)
+                    .map(|(_, part)| *part),
+            );
+            return Some(self.combination(constant, &parts));
+        }
+        None
+    }
+
+    /// What `op` is taken of in a term, by what, and the term's other factors.
+    fn factor(&self, term: Id, op: BinaryOp) -> Option<(Id, Id, Vec<Id>)> {
+        let operands = |id: &Id| match *self.node(*id) {
+            Node::Binary(of, x, d) if of == op => Some((x, d)),
+            _ => None,
+        };
+        if let Some((x, d)) = operands(&term) {
+            return Some((x, d, Vec::new()));
+        }
+        let Node::Product(factors) = self.node(term) else {
+            return None;
+        };
+        let (at, (x, d)) = factors
+            .iter()
+            .enumerate()
+            .find_map(|(at, factor)| Some((at, operands(factor)?)))?;
+        let mut others = factors.to_vec();
+        others.remove(at);
+        Some((x, d, others))
     }
 
     /// `a · b`, multiplied out where that stays small.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use warplens_advice::{Recompilation, Recompile, Removal};
 use warplens_codegen::{Class, CompiledKernel};
-use warplens_facts::facts::{Launch, Site, SourceFacts};
+use warplens_facts::facts::{Launch, Site, SourceFacts, Space};
 use warplens_ir::Kernel;
 use warplens_models::{self as models, Change, DynamicCounts, Factor, ModelInput, Resources};
 
@@ -41,6 +41,26 @@ impl Contents {
         self.findings
             .get_or(question.key(), || question.answer(self))
     }
+}
+
+/// Lanes of requests may differ by this part between two launches of one work: a grid is rounded up to whole blocks.
+const ROUNDING: f64 = 0.1;
+
+/// True where as many elements of global memory are accessed, by the grid or by a thread. A block that is a row's does a part of
+/// the rows where the same threads are fewer blocks.
+fn does_the_same(before: &SourceFacts, after: &SourceFacts) -> bool {
+    let close = |a: f64, b: f64| (a - b).abs() <= ROUNDING * a.max(b);
+    let [(was, threads), (is, others)] = [before, after].map(|facts| {
+        let global = facts
+            .accesses
+            .iter()
+            .filter(|access| access.space == Space::Global);
+        let lanes =
+            global.filter_map(|access| Some(access.requests? * access.active_lanes_per_request?));
+        let threads = facts.launch.blocks() * facts.launch.threads_per_block();
+        (lanes.sum::<f64>(), threads.max(1) as f64)
+    });
+    close(was, is) || close(was / threads, is / others)
 }
 
 /// A kernel as it executes: loads and stores by place and class, instructions of a warp, cycles.
@@ -118,15 +138,19 @@ impl FindingsQuestion<'_> {
         Some((counts.accessed(), counts.of_a_warp(), cycles))
     }
 
-    /// Cycles per thread under another launch.
+    /// Cycles per thread under another launch; `None` where the grid then does other work.
     fn per_thread(&self, grid: [u64; 3], block: [u64; 3]) -> Option<f64> {
         let launch = Launch {
             block,
             grid,
             ..self.input.launch
         };
+        let facts = self.facts.under(launch);
+        if !does_the_same(&self.input.facts, &facts) {
+            return None;
+        }
         let input = ModelInput::new(
-            Arc::new(self.facts.under(launch)),
+            Arc::new(facts),
             Arc::clone(&self.input.compiled),
             Arc::clone(&self.input.profile),
             self.input.resources,

@@ -128,6 +128,40 @@ fn warps_of_a_block_that_take_a_row_each_read_rows_of_their_own() {
 }
 
 #[test]
+fn an_id_that_is_split_and_put_together_is_the_id() {
+    let split = "__global__ void k(const float* in, float* out, int B, int T, int C) {
+        int id = blockIdx.x * blockDim.x + threadIdx.x;
+        if (id >= B * T) return;
+        int b = id / T, t = id % T;
+        const float* row = in + b * T * C + t * C;
+        float sum = 0;
+        for (int i = 0; i < C; i++) sum += row[i];
+        out[b * T + t] = sum;
+    }";
+    let whole = "__global__ void k(const float* in, float* out, int B, int T, int C) {
+        int id = blockIdx.x * blockDim.x + threadIdx.x;
+        if (id >= B * T) return;
+        float sum = 0;
+        for (int i = 0; i < C; i++) sum += in[id * C + i];
+        out[id] = sum;
+    }";
+    for t in [1024, 1000] {
+        let args = [("B", 64), ("T", t), ("C", 256)];
+        let launch = || Launch {
+            grid: [256, 1, 1],
+            block: [256, 1, 1],
+            args: &args,
+            arrays: &[],
+        };
+        same(
+            &moved(split, &launch()),
+            &moved(whole, &launch()),
+            "a split id",
+        );
+    }
+}
+
+#[test]
 fn block_ids_that_are_divided_are_those_of_two_dimensions() {
     let plain = "__global__ void k(const float* in, float* out, int n) {
         int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;

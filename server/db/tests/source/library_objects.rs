@@ -144,6 +144,14 @@ fn a_group_copies_elements_side_by_side() {
             16,
             2.0,
         ),
+        (
+            "const auto shape = cuda::aligned_size_t<alignof(float4)>(sizeof(float4));\n\
+             __shared__ alignas(16) float t[1024];\n\
+             cuda::memcpy_async(t + threadIdx.x * 4, a + blockIdx.x * 1024 + threadIdx.x * 4, shape, bar);\n\
+             bar.arrive_and_wait();",
+            16,
+            8.0,
+        ),
     ] {
         let file = analyse(&format!(
             "namespace cg = cooperative_groups;\n\

@@ -124,6 +124,12 @@ fn aligned_size(size: &Expr) -> (Option<u64>, Expr) {
     (None, size.clone())
 }
 
+/// True for [`with_alignment`]'s two where both are numbers.
+pub(super) fn is_aligned_size(size: &Expr) -> bool {
+    let (said, bytes) = aligned_size(size);
+    size.ty == Type::SIZE && said.is_some() && constant(&bytes).is_some()
+}
+
 /// What the elements behind a pointer are aligned to.
 fn element_align(pointer: &Expr) -> u64 {
     pointer.ty.element().map_or(1, |element| {

@@ -9,6 +9,7 @@ use super::constants::constant;
 use super::forms::has_word;
 use super::forms::space_of;
 use super::shapes::{continues, ends_here, is_place, never_repeats};
+use super::shared_copies::is_aligned_size;
 use super::split::{address_of, deref, list};
 use super::{
     Lowering, MOST_EXPRESSIONS, Named, Result, Source, child_of_kind, parts, pragmas, text_of,
@@ -650,6 +651,11 @@ impl Lowering<'_> {
                 {
                     init = init.map(|init| self.cast(init, ty.clone(), site));
                 }
+            }
+            // A number of bytes that says what they are aligned to keeps saying it.
+            if let Some(init) = init.as_ref().filter(|init| is_aligned_size(init)) {
+                self.bind(&declared.name, Named::Alias(Box::new(init.clone())));
+                continue;
             }
             if fixed
                 && storage == Storage::Local

@@ -453,3 +453,41 @@ fn counters_beyond_the_bits_are_still_the_same_for_all_lanes() {
     let lane = arena.symbol("lane", SymbolKind::Thread(1), Interval::new(0, 7));
     assert!(arena.varies_by_lane(lane));
 }
+
+#[test]
+fn an_index_that_was_split_and_put_together_is_the_index() {
+    let mut arena = Arena::new();
+    let x = arena.symbol("x", SymbolKind::Thread(0), Interval::new(0, 1 << 20));
+    let rows = arena.symbol("T", SymbolKind::Parameter, Interval::ANY);
+    let width = arena.symbol("C", SymbolKind::Parameter, Interval::ANY);
+    let thousand = arena.constant(1000);
+    let (six, twelve, three) = (arena.constant(6), arena.constant(12), arena.constant(3));
+    // (x / T) T C + (x % T) C, with T a parameter and a number.
+    for by in [rows, thousand] {
+        let quotient = arena.binary(BinaryOp::Div, x, by);
+        let rest = arena.binary(BinaryOp::Rem, x, by);
+        let step = arena.mul(by, width);
+        let (whole, part) = (arena.mul(quotient, step), arena.mul(rest, width));
+        let (index, expected) = (arena.add(whole, part), arena.mul(x, width));
+        assert_eq!(index, expected);
+        let other = arena.mul(quotient, width);
+        let apart = arena.add(other, part);
+        assert_ne!(apart, expected, "another step is another index");
+    }
+    // Three coordinates: 12 (x / 12) + 3 (x / 3 % 4) + x % 3, of which the first is so from 12 on.
+    let first = arena.binary(BinaryOp::Div, x, twelve);
+    let (four, third) = (arena.constant(4), arena.binary(BinaryOp::Div, x, three));
+    let second = arena.binary(BinaryOp::Rem, third, four);
+    let last = arena.binary(BinaryOp::Rem, x, three);
+    let (first, second) = (arena.scale(first, 12), arena.scale(second, 3));
+    let index = arena.add(first, last);
+    assert_eq!(arena.add(index, second), x);
+    // Of a sum.
+    let sum = arena.add(x, six);
+    let (quotient, rest) = (
+        arena.binary(BinaryOp::Div, sum, rows),
+        arena.binary(BinaryOp::Rem, sum, rows),
+    );
+    let whole = arena.mul(quotient, rows);
+    assert_eq!(arena.add(rest, whole), sum);
+}

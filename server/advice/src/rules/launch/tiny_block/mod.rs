@@ -42,12 +42,23 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let times = USUAL.div_ceil(threads);
     let [x, y, z] = facts.launch.grid;
     let block = facts.launch.block;
-    let gain = launch::reshaped(
+    let usual = launch::reshaped(
         ctx,
         [x.div_ceil(times).max(1), y, z],
         [block[0] * times, block[1], block[2]],
-    )
-    .max(launch::full(ctx));
+    );
+    let full = launch::full(ctx);
+    let (gain, whose) = if usual > full {
+        (
+            usual,
+            format!(
+                "the gain is that of the same threads in blocks of {}",
+                threads * times
+            ),
+        )
+    } else {
+        (full, "the gain is that of all warps resident".to_owned())
+    };
     if gain < wording::WORTH_KNOWING {
         return None;
     }
@@ -79,7 +90,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
                 wording::extents(block),
             )),
             Some(wording::gain(gain)),
-            Some("the gain is that of all warps resident".to_owned()),
+            Some(whose),
         ]),
         gain,
         related: Vec::new(),
