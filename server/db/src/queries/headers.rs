@@ -29,6 +29,10 @@ const NODE_BYTES: usize = 56;
 /// Bytes of headers read for one file; further ones are left out, and said to be.
 const MOST_READ: usize = 4 << 20;
 
+/// Bytes of one header that is read; a larger one is a table that a program wrote. Left out wherever it is included, it makes no
+/// difference between readings of what includes it, so that these are kept.
+const MOST_OF_ONE: usize = 1 << 20;
+
 /// Reads what `#include` lines name, while a text is preprocessed.
 pub(crate) struct Reader<'a> {
     pub(crate) look: &'a Look<'a>,
@@ -407,6 +411,11 @@ impl Includes for Reader<'_> {
                 text: Arc::clone(&file.text),
                 path: path.into(),
             };
+        }
+        if file.text.len() > MOST_OF_ONE {
+            self.reads.push((path, file.hash));
+            self.missing.push(format!("{} (too large)", line.spelled));
+            return IncludeResult::Nothing;
         }
         if self.bytes + file.text.len() > MOST_READ {
             self.missing

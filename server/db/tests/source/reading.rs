@@ -274,21 +274,44 @@ fn a_header_that_leaves_out_what_is_being_read_reads_it_elsewhere() {
 fn a_header_that_was_read_in_a_small_file_is_left_out_of_one_that_has_read_enough() {
     let filled = |lines: usize, rest: &str| format!("{rest}\n{}", "// filled ...\n".repeat(lines));
     let kernel = "__global__ void k(float *p) { p[threadIdx.x] = 0; }\n";
-    let folder = Folder::new(&[
-        ("first.h", &filled(220_000, "typedef int first;")),
-        ("second.h", "#include \"third.h\"\ntypedef int second;\n"),
-        ("third.h", &filled(110_000, "typedef int third;")),
-        ("small.cu", &format!("#include \"second.h\"\n{kernel}")),
+    let first = ["first.h", "second.h", "third.h", "fourth.h"];
+    let lines = first.map(|name| format!("#include \"{name}\"\n")).concat();
+    let mut files: Vec<(&str, String)> = vec![
         (
-            "large.cu",
-            &format!("#include \"first.h\"\n#include \"second.h\"\n{kernel}"),
+            "last.h",
+            "#include \"more.h\"\ntypedef int last;\n".to_owned(),
         ),
-    ]);
+        ("more.h", filled(60_000, "typedef int more;")),
+        ("small.cu", format!("#include \"last.h\"\n{kernel}")),
+        ("large.cu", format!("{lines}#include \"last.h\"\n{kernel}")),
+    ];
+    files.extend(first.map(|name| (name, filled(70_000, "typedef int more;"))));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(name, text)| (*name, text.as_str()))
+        .collect();
+    let folder = Folder::new(&files);
     let missing = |name: &str| folder.analyse(name).missing_includes.clone();
     for _ in 0..2 {
         assert_eq!(missing("small.cu"), Vec::<String>::new());
-        assert_eq!(missing("large.cu"), ["third.h (too many headers)"]);
+        assert_eq!(missing("large.cu"), ["more.h (too many headers)"]);
     }
+}
+
+#[test]
+fn a_header_that_is_too_large_is_left_out_by_itself_and_said() {
+    let folder = Folder::new(&[
+        ("table.h", &"0, 1, 2, 3, 4, 5,\n".repeat(70_000)),
+        ("types.h", "#include \"table.h\"\ntypedef float value;\n"),
+        (
+            "k.cu",
+            "#include \"types.h\"\n__global__ void k(value *p) { p[threadIdx.x] = 0; }\n",
+        ),
+    ]);
+    let file = folder.analyse("k.cu");
+    assert_eq!(file.missing_includes, ["table.h (too large)"]);
+    let accesses = &file.kernels[0].analysis.facts.accesses;
+    assert_eq!(accesses[0].bytes_per_lane, 4, "what includes it is read");
 }
 
 #[test]
