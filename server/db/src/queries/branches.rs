@@ -64,11 +64,15 @@ pub(crate) fn first_of_several(
                 None => 0..source.len(),
             };
             let number = value.parse::<i64>().is_ok_and(|value| value != 0);
-            if !number || first.taken || left == 0 {
+            if !number || first.taken || refuses(&first.range) || left == 0 {
                 continue;
             }
             left -= 1;
-            if !source.get(read).is_some_and(|code| is_used(code, name)) {
+            // What uses it in a branch that is not read does without.
+            let others = undecided.iter().flat_map(|other| &other.branches);
+            let unread = others.filter(|branch| !branch.taken);
+            let unread: Vec<&Range<usize>> = unread.map(|branch| &branch.range).collect();
+            if !is_used(source, read, name, &unread) {
                 continue;
             }
         }
@@ -103,8 +107,8 @@ fn included(line: &str) -> Option<(&str, bool)> {
     Some((name, system))
 }
 
-/// True where a name is a word of its own on a line that is no directive.
-fn is_used(source: &str, name: &str) -> bool {
+/// True where a name is a word of its own on a line that is no directive, in this part of a text and outside of the others.
+fn is_used(source: &str, part: Range<usize>, name: &str, but: &[&Range<usize>]) -> bool {
     let word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let bytes = source.as_bytes();
     let mut whole = source.match_indices(name).filter(|(at, _)| {
@@ -112,6 +116,9 @@ fn is_used(source: &str, name: &str) -> bool {
             && !word(bytes.get(at + name.len()))
     });
     whole.by_ref().take(MOST_USES).any(|(at, _)| {
+        if !part.contains(&at) || but.iter().any(|unread| unread.contains(&at)) {
+            return false;
+        }
         let line = source[..at].rfind('\n').map_or(0, |end| end + 1);
         let begins = source[line..at].trim_start();
         !begins.starts_with('#') && !begins.starts_with("//") && !begins.starts_with('*')

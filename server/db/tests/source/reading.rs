@@ -337,6 +337,25 @@ fn a_header_that_includes_one_that_is_read_once_reads_otherwise_behind_it() {
 }
 
 #[test]
+fn no_branch_is_taken_for_its_error_or_for_what_it_uses_itself() {
+    let text = "#ifdef WIDE\nint wide() { return WIDE; }\n#endif\n\
+        #if SIZE % 4 != 0\n#error \"SIZE has to be a multiple of 4\"\n#endif\n\
+        #ifdef WIDE\n#define THREADS WIDE\n#else\n#define THREADS 128\n#endif\n\
+        __kernel __attribute__((reqd_work_group_size(SIZE, 1, 1)))\n\
+        void k(__global float *p) { p[get_global_id(0) * THREADS] = SIZE; }\n";
+    let file = Folder::new(&[("k.cl", text)]).analyse("k.cl");
+    let facts = &file.kernels[0].analysis.facts;
+    let mut values = facts.assumptions.iter().map(|one| one.value.as_str());
+    assert!(!values.any(|value| value.starts_with("defined as")));
+    assert!(facts.launch.block_source.is_assumption());
+    assert!(
+        facts.accesses[0].index.contains("128"),
+        "{}",
+        facts.accesses[0].index
+    );
+}
+
+#[test]
 fn what_a_kernel_assumes_follows_the_text_around_it() {
     let host = "void run() { clBuildProgram(p, 1, &d, \"-D STEP=4\", 0, 0); \
                 clCreateKernel(p, \"first\", 0); clCreateKernel(p, \"second\", 0); }\n";
