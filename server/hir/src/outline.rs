@@ -76,7 +76,14 @@ fn walk(
                 } else {
                     ItemKind::Function(name)
                 };
-                out.push(item(kind, from, start, space, parsed));
+                let mut found = item(kind, from, start, space, parsed);
+                if let Some(marker) = behind_half_typed(child, parsed).filter(|_| header.is_none())
+                {
+                    let place = parsed.place(marker..from.end_byte());
+                    (found.source, found.line, found.column) =
+                        (place.range, place.line, place.column);
+                }
+                out.push(found);
             }
             Kind::TemplateDeclaration => {
                 let header = Some(header.unwrap_or(child));
@@ -159,6 +166,18 @@ fn first_byte(node: Node, parsed: &Expanded) -> usize {
         }
     }
     first
+}
+
+/// Where a kernel begins whose `__global__` is on a line below its first word: most likely that word is half of what is typed above
+/// the kernel, which keeps its place.
+fn behind_half_typed(node: Node, parsed: &Expanded) -> Option<usize> {
+    let first = node.children().next()?;
+    let markers = node
+        .children()
+        .filter(|child| child.kind() == Kind::CudaGlobal);
+    let marker = markers.last()?;
+    let between = parsed.text.get(first.end_byte()..marker.start_byte())?;
+    between.contains('\n').then(|| marker.start_byte())
 }
 
 fn is_kernel(node: Node, start: usize, parsed: &Expanded) -> bool {

@@ -29,6 +29,8 @@ use brackets::{Bodies, Function, functions};
 
 /// What replaces a line that was taken away: no statement of the language.
 const LOST: &str = "@;";
+/// What replaces a line of one letter.
+const NOTHING: &str = ";";
 /// Bytes of the next function that are enough to tell whether it is kept apart.
 const ENOUGH: usize = 256;
 /// Functions that are mended, and functions that are looked at between one text and the next: the user types in one of them.
@@ -102,6 +104,8 @@ pub(crate) enum Verdict {
     Kept,
     /// Its brackets are put where they are missing, and these bytes from its start are taken away.
     Mended(Option<Range<usize>>),
+    /// These bytes from its start are half a statement, without which it is sound; they are taken away.
+    HalfTyped(Range<usize>),
     /// Nothing helps.
     Hopeless,
     /// It was not looked at: others before it are broken.
@@ -338,7 +342,10 @@ fn judge(
                 verdict
             });
         }
-        let wrong = matches!(verdict, Some(Verdict::Mended(_) | Verdict::Hopeless));
+        let wrong = matches!(
+            verdict,
+            Some(Verdict::Mended(_) | Verdict::HalfTyped(_) | Verdict::Hopeless)
+        );
         broken = MOST.min(broken + usize::from(wrong));
     }
     let mended = obeyed(&text, functions, &verdicts);
@@ -370,6 +377,10 @@ fn obeyed(
                 }
                 mended = Some(now);
             }
+            Some(Verdict::HalfTyped(lost)) => {
+                let lost = lost.start + function.start..lost.end + function.start;
+                mended = Some(without(mended.as_deref().unwrap_or(text), lost));
+            }
             Some(Verdict::Hopeless) => {}
             _ => continue,
         }
@@ -393,7 +404,8 @@ fn known(
     let mut bodies = Vec::with_capacity(functions.len());
     for (at, (own, verdict)) in verdicts.into_iter().enumerate() {
         let Some(verdict) = verdict else { continue };
-        if functions[at].missing.is_none() && !matches!(verdict, Verdict::Mended(_)) {
+        let changed = matches!(verdict, Verdict::Mended(_) | Verdict::HalfTyped(_));
+        if functions[at].missing.is_none() && !changed {
             bodies.push(functions[at].body.clone());
         }
         let key = match verdict {
@@ -481,6 +493,7 @@ fn verdict_of(
             wanted.push(next.body.start - function.start..alone.len());
         }
     }
+    let open = alone.clone();
     if let Some((place, what)) = &function.missing {
         alone = closed(&alone, &(inner(place), what.clone()));
     }
@@ -491,10 +504,14 @@ fn verdict_of(
     if before.is_some() && tree.root_node().has_error() {
         tree = parser::parse(&alone, language, None);
     }
-    let verdict = if holds(&tree) {
+    let sound = function.missing.is_none() && is_sound(&tree, 0..body.end);
+    let verdict = if sound && holds(&tree) {
+        Verdict::Sound
+    } else if let Some(lost) = half_typed(&open, &alone, &body, &tree, language) {
+        Verdict::HalfTyped(lost)
+    } else if holds(&tree) {
         match function.missing {
             Some(_) => Verdict::Mended(None),
-            None if is_sound(&tree, 0..body.end) => Verdict::Sound,
             None => Verdict::Kept,
         }
     } else if function.missing.is_none()
@@ -528,6 +545,62 @@ fn beginning(text: &str, function: &Function) -> usize {
         }
     }
     function.body.end
+}
+
+/// The line of a function that is half a statement and without which nothing is wrong with it: the one where the parser stumbles, or
+/// the one before, whose statement goes on into it; where brackets are missing, one that has them. `read` is the text with its
+/// brackets put, which `tree` is of.
+fn half_typed(
+    text: &str,
+    read: &str,
+    body: &Range<usize>,
+    tree: &Tree,
+    language: Language,
+) -> Option<Range<usize>> {
+    let mut wrong = Vec::new();
+    errors(tree.root_node(), 0, &mut wrong);
+    let inside = body.start + 1..body.end.saturating_sub(1).max(body.start + 1);
+    let first = wrong.iter().find(|at| at.start < inside.end);
+    let first = first.map_or(inside.end, |at| at.start.max(inside.start));
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    let mut stumbles = 0;
+    let mut at = inside.start;
+    for line in text.get(inside)?.split_inclusive('\n') {
+        let range = at..at + line.len();
+        at = range.end;
+        if line.trim().is_empty() {
+            continue;
+        }
+        if range.start <= first {
+            stumbles = lines.len();
+        }
+        let start = range.start + (line.len() - line.trim_start().len());
+        lines.push(start..start + line.trim().len());
+    }
+    let near = stumbles.saturating_sub(1)..=stumbles;
+    let told = lines.into_iter().enumerate().filter_map(|(at, line)| {
+        let statement = &text[line.clone()];
+        if statement.contains(['{', '}']) || statement.starts_with(['#', '/', '*']) {
+            return None;
+        }
+        let open = count(statement, b"([") != count(statement, b")]");
+        let half = !statement.ends_with(';') || open;
+        (half && (near.contains(&at) || open)).then_some(line)
+    });
+    let helps = |lost: &Range<usize>| {
+        let tried = without(text, lost.clone());
+        let tree = parser::parse(&tried, language, Some((read, tree)));
+        let mut wrong = Vec::new();
+        errors(tree.root_node(), 0, &mut wrong);
+        let own = |at: &Range<usize>| lost.start <= at.start && at.end <= lost.end;
+        wrong.iter().all(own) && bodies(&tree).first() == Some(body)
+    };
+    told.take(MOST).find(helps)
+}
+
+/// How often one of these bytes is in a text.
+fn count(text: &str, wanted: &[u8]) -> usize {
+    text.bytes().filter(|byte| wanted.contains(byte)).count()
 }
 
 /// The line without which a text that begins with a function `holds` what it should; else all that the function does.
@@ -626,14 +699,19 @@ fn closed(text: &str, (place, what): &(Range<usize>, Vec<u8>)) -> String {
     out
 }
 
-/// The text with [`LOST`] and spaces in place of a part of it.
+/// The text with [`LOST`] and spaces in place of a part of it; one letter is nothing to tell of.
 fn without(text: &str, lost: Range<usize>) -> String {
     let kept = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..lost.start]);
-    out.push_str(LOST);
+    let put = if lost.len() < LOST.len() {
+        NOTHING
+    } else {
+        LOST
+    };
+    out.push_str(put);
     out.extend(
-        text.as_bytes()[lost.start + LOST.len()..lost.end]
+        text.as_bytes()[lost.start + put.len()..lost.end]
             .iter()
             .map(|byte| kept(*byte)),
     );
@@ -672,6 +750,24 @@ mod tests {
             "void f(int *p) {\n  for (int i = 0; i < 4)\n  for (int j = 0; j < 4; ++j) {\n    p[j] = 0;\n  }\n}\n",
             "void f(int *p) {\n  @;                    \n  for (int j = 0; j < 4; ++j) {\n    p[j] = 0;\n  }\n}\n",
         );
+    }
+
+    #[test]
+    fn half_a_statement_takes_no_other_with_it() {
+        for (half, rest) in [
+            ("float", "k<<<1, 2>>>(a);"),
+            ("p", "k<<<1, 2>>>(a);"),
+            ("for (int", "k<<<1, 2>>>(a);"),
+            ("out[i + 1", "a[0] = a[1];"),
+            ("cudaMalloc(&b, 4", "cudaFree(b);"),
+        ] {
+            let function = format!("void f(float *a) {{\n  int x = 1;\n  {half}\n  {rest}\n}}\n");
+            let mended = mended(&format!("{function}{NEXT}"));
+            let lines: Vec<&str> = mended.text.lines().map(str::trim).collect();
+            let put = if half.len() == 1 { ";" } else { "@;" };
+            assert_eq!(lines[1..=4], ["int x = 1;", put, rest, "}"], "{half}");
+            assert_eq!(bodies(&mended.tree).len(), 2);
+        }
     }
 
     #[test]

@@ -108,3 +108,42 @@ fn kernel(text: &[String], line: usize) -> Range<usize> {
         _ => line..line + 1,
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lenses_stay_while_half_a_statement_is_typed_before_a_launch_or_a_kernel() {
+    let text = "// The first line.\n\n__global__ void k(float* a) {\n    a[blockIdx.x * blockDim.x + threadIdx.x] = 1;\n}\n\
+                int main() {\n    float* a;\n    cudaMalloc(&a, 1 << 20);\n\n    k<<<1024, 256>>>(a);\n}\n";
+    let uri = "file:///steady.cu";
+    for (line, typed) in [
+        (8, "for (int i = 0; i < 4; i++) f(i);"),
+        (8, "    printf(\"1\");"),
+        (1, "__global__ "),
+    ] {
+        let mut client = Client::start(Setup::default()).await;
+        client.open(uri, "cuda-cpp", text).await;
+        client.published(uri, 1).await;
+        let lenses = json!({"textDocument": {"uri": uri}});
+        let place = |lens: &Value| {
+            (
+                lens["range"]["start"]["line"].clone(),
+                lens["command"]["title"].clone(),
+            )
+        };
+        let first = |found: &Value| place(&found.as_array().expect("lenses")[0]);
+        let before = first(&client.ask("textDocument/codeLens", lenses.clone()).await);
+        for (at, letter) in typed.chars().enumerate() {
+            let here = json!({"line": line, "character": at});
+            let change = json!({"range": {"start": here, "end": here}, "text": letter.to_string()});
+            client
+                .notify(
+                    CHANGED,
+                    json!({"textDocument": {"uri": uri, "version": at + 2}, "contentChanges": [change]}),
+                )
+                .await;
+            let after = first(&client.ask("textDocument/codeLens", lenses.clone()).await);
+            assert_eq!(after, before, "{} of {typed}", &typed[..=at]);
+        }
+        client.hang_up();
+        client.exit_code().await;
+    }
+}
