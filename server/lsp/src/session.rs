@@ -496,7 +496,7 @@ impl Session {
         };
         let project = self.engine().project();
         project.set_roots(&folders);
-        project.confine(confined);
+        project.confine(confined.then(Vec::new));
         let file = self.engine().analyze(
             &document,
             &task.path,

@@ -91,8 +91,11 @@ impl Program {
         }
         self.preprocessing.apply(&mut config.settings);
         self.clock.apply(&mut config.settings);
-        let engine =
-            Engine::with_project(profiles, input::project(std::slice::from_ref(&self.folder)));
+        let engine = Engine::with_project(
+            profiles,
+            self.preprocessing
+                .project(std::slice::from_ref(&self.folder)),
+        );
         let mains = self.mains(&engine)?;
         let root = std::path::absolute(&self.folder)?;
         let root = if root.is_dir() {

@@ -134,3 +134,57 @@ fn a_program_behind_a_link_that_leaves_the_project_launches_nothing_here() {
     let (threads, source) = block(&folder);
     assert_eq!(threads, Some(96), "{source}");
 }
+
+/// A kernel whose stride a header beside its project decides, as JSON says it.
+fn beside_a_secret(include: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("secret.h", "#define STRIDE 32\n");
+    folder.write("own/.git/HEAD", "");
+    folder.write(
+        "own/src/copy.cu",
+        &format!(
+            "#include \"{include}\"\n#ifndef STRIDE\n#define STRIDE 1\n#endif\n\
+             __global__ void copy(float *out, const float *in) {{\n    \
+             int i = blockIdx.x * blockDim.x + threadIdx.x;\n    out[i] = in[STRIDE * i];\n}}\n"
+        ),
+    );
+    folder
+}
+
+#[test]
+fn an_include_leads_out_of_the_project_only_where_the_command_line_lets_it() {
+    let linked = beside_a_secret("link.h");
+    symlink("../../secret.h", linked.path().join("own/src/link.h")).expect("a link");
+    let dots = beside_a_secret("../../secret.h");
+    for folder in [linked, dots] {
+        let strided = |options: &[&str]| {
+            let run = folder.run(&[&["check", "--show", "hint"], options].concat());
+            run.out.contains("mem/strided")
+        };
+        // Whether the file is named, its folder or its project.
+        for place in ["own/src/copy.cu", "own/src", "own"] {
+            assert!(!strided(&[place]), "{place}");
+            assert!(strided(&[place, "--includes-outside-workspace"]), "{place}");
+            assert!(strided(&[place, "-I", "."]), "{place}");
+        }
+        // What is checked is read whole.
+        assert!(strided(&["."]));
+        let estimate = folder.run(&["estimate", "own/src/copy.cu", "--format", "json"]);
+        let missing = estimate.json()["missing_includes"].to_string();
+        assert!(
+            missing.contains("outside the workspace")
+                && missing.contains("--includes-outside-workspace"),
+            "{missing}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_is_checked_alone_reads_the_headers_of_its_project() {
+    let folder = beside_a_secret("../include/stride.h");
+    folder.write("own/include/stride.h", "#define STRIDE 32\n");
+    for place in ["own/src/copy.cu", "own/src"] {
+        let run = folder.run(&["check", "--show", "hint", place]);
+        assert!(run.out.contains("mem/strided"), "{place}: {}", run.out);
+    }
+}
