@@ -67,7 +67,7 @@ impl Program {
         });
         let text = match format {
             Format::Json => {
-                let mut text = serde_json::to_string_pretty(&document)?;
+                let mut text = warplens_report::style::json(&document)?;
                 text.push('\n');
                 text
             }

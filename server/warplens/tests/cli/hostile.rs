@@ -188,3 +188,44 @@ fn a_folder_that_is_checked_alone_reads_the_headers_of_its_project() {
         assert!(run.out.contains("mem/strided"), "{place}: {}", run.out);
     }
 }
+
+/// Code that carries what acts wherever it is quoted: in names, assembly, options and names of headers.
+const ACTING: &str = "#include \"no\u{1b}[31m\u{202e}.h\"\n\
+    __global__ void copy(float *out\u{202e}, const float *in, int n) {\n    \
+    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+    asm volatile(\"none\u{1b}[31m\u{7}\u{202e} %0;\" :: \"r\"(i));\n    \
+    if (i < n) out\u{202e}[i * 32] = in[i] + no\u{202e}(i);\n}\n\
+    int main() {\n    float *a, *b;\n    cudaMalloc(&a, 4096);\n    cudaMalloc(&b, 4096);\n    \
+    copy<<<1, 32>>>(a, b, atoi(\"3\u{1b}[31m\"));\n}\n";
+
+#[test]
+fn what_a_project_spells_acts_in_no_output() {
+    let folder = Folder::new();
+    folder.write("k.cu", ACTING);
+    folder.write(
+        "warplens.toml",
+        "[rules]\n\"mem/none\\u001b[31m\\u202e\" = \"off\"\n\"none\\u0007\\u202e\" = 3\n\
+         [defines]\n\"A\\u001b[31m\" = \"\\u202e\"\n",
+    );
+    let options: [&[&str]; 13] = [
+        &["check", ".", "--show", "hint", "--stats", "--losses"],
+        &["check", ".", "--format", "json"],
+        &["check", ".", "--format", "sarif"],
+        &["check", ".", "--format", "github"],
+        &["check", ".", "--format", "gitlab"],
+        &["estimate", "k.cu"],
+        &["estimate", "k.cu", "--format", "json"],
+        &["program", "."],
+        &["program", ".", "--format", "json"],
+        &["program", ".", "--format", "html"],
+        &["report", "k.cu"],
+        &["doctor"],
+        &["estimate", "k.cu", "--kernel", "no\u{1b}[31m\u{202e}"],
+    ];
+    for options in options {
+        let run = folder.run(options);
+        assert!(!(run.out.is_empty() && run.err.is_empty()), "{options:?}");
+        harmless(&options.join(" "), &run.out);
+        harmless(&options.join(" "), &run.err);
+    }
+}
