@@ -16,7 +16,7 @@ const USED: f64 = 0.75;
 /// Threads whose elements are further apart keep more lines than those before them leave in the cache, in bytes.
 const SPAN: u64 = 128;
 
-/// How often the innermost loop around each access turns, once somebody asks.
+/// Iterations of the innermost loop around each access, counted when they are first asked for.
 pub(crate) struct Turns<'a> {
     flow: &'a [Node],
     of: OnceCell<FxHashMap<usize, f64>>,
