@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use warplens_base::read_regular;
 
 use crate::Failure;
 
@@ -156,11 +157,8 @@ impl Measurements {
             file: file.to_owned(),
             problem,
         };
-        let size = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?;
-        if size.len() > LARGEST {
-            return Err(unreadable("too large for a measurements file".to_owned()));
-        }
-        let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+        let bytes = read_regular(file, LARGEST).map_err(|error| unreadable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         Measurements::parse(&text).map_err(unreadable)
     }
 

@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use warplens_base::open_regular;
+
 use crate::Failure;
 
 /// Most bytes that a program may write to either of its streams.
@@ -106,7 +108,7 @@ pub fn run(
 
 fn read(path: &Path) -> String {
     let mut bytes = Vec::new();
-    let opened = File::open(path);
+    let opened = open_regular(path);
     let _ = opened.and_then(|file| file.take(MOST).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }

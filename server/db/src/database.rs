@@ -32,9 +32,9 @@ pub(crate) struct World {
     /// The folders of the workspace.
     #[returns(ref)]
     pub(crate) roots: Vec<PathBuf>,
-    /// Whether includes may lead out of them.
-    #[returns(copy)]
-    pub(crate) confined: bool,
+    /// Where includes may lead besides; none where they may lead everywhere.
+    #[returns(ref)]
+    pub(crate) confined: Option<Vec<PathBuf>>,
     /// Grows where it may have changed which files there are: who looked for one and did not read it depends on that.
     #[returns(copy)]
     existence: u64,
@@ -158,7 +158,7 @@ impl Database {
             stores,
         };
         let stores = &database.stores;
-        let world = World::builder(stores.roots(), stores.is_confined(), existence);
+        let world = World::builder(stores.roots(), stores.confined(), existence);
         let world = world.durability(Durability::HIGH).new(&database);
         database.inputs.world.get_or_init(|| world);
         database
@@ -298,7 +298,7 @@ impl Queries {
         }
         if now.workspace != of.workspace {
             let world = world(database);
-            let (roots, confined) = (database.stores.roots(), database.stores.is_confined());
+            let (roots, confined) = (database.stores.roots(), database.stores.confined());
             world.set_roots(database).to(roots);
             world.set_confined(database).to(confined);
         }

@@ -104,10 +104,10 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn is_confined(&self) -> bool {
+    fn confined(&self) -> Option<Vec<PathBuf>> {
         match self.asks {
-            Asks::Of(_) => self.stores.is_confined(),
-            Asks::Inside(db) => world(db).confined(db),
+            Asks::Of(_) => self.stores.confined(),
+            Asks::Inside(db) => world(db).confined(db).clone(),
         }
     }
 
@@ -126,19 +126,17 @@ impl<'a> Look<'a> {
     /// What a file and its headers are read from; none where they may be read from everywhere. A file in no folder of
     /// the workspace has its own, or the nearest above that is marked as a project's.
     pub(crate) fn bounds(&self, path: &Path) -> Option<Bounds> {
-        if !self.is_confined() {
-            return None;
-        }
+        let besides = self.confined()?;
         let path = absolute(path);
         let roots = self.roots();
+        let folders = roots.iter().cloned().chain(besides);
         if roots.iter().any(|root| path.starts_with(root)) {
-            return Some(Bounds::new(self.files, roots.iter().cloned()));
+            return Some(Bounds::new(self.files, folders));
         }
         let own = path.parent().unwrap_or(Path::new(""));
         let marked = own.ancestors().find(|folder| is_marked(folder, self.files));
         let home = marked.unwrap_or(own).to_owned();
-        let folders = roots.iter().cloned().chain([home]);
-        Some(Bounds::new(self.files, folders))
+        Some(Bounds::new(self.files, folders.chain([home])))
     }
 
     pub(crate) fn search(

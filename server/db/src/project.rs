@@ -62,10 +62,10 @@ impl Project {
         self.stores.set_roots(roots);
     }
 
-    /// Whether files outside the workspace's folders, and those that settings and compile commands name for headers,
-    /// stay unread from now on.
-    pub fn confine(&self, confined: bool) {
-        self.stores.confine(confined);
+    /// From now on includes lead into the workspace's folders, into these, and into those that settings and compile commands name
+    /// for headers; with none, everywhere.
+    pub fn confine(&self, to: Option<Vec<PathBuf>>) {
+        self.stores.confine(to);
     }
 
     /// Files may have been made, moved, changed or deleted by others: everything is looked at again.

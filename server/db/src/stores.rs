@@ -4,7 +4,7 @@
 //! the compile commands and searches ask the files whether they do.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
@@ -27,7 +27,7 @@ pub(crate) struct Stores {
     pub(crate) contents: Contents,
     roots: RwLock<(Vec<PathBuf>, Arc<HeaderIndex>)>,
     /// Whether includes may lead out of the workspace.
-    confined: AtomicBool,
+    confined: RwLock<Option<Vec<PathBuf>>>,
     /// Counts the changes of the two.
     changes: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl Stores {
             documents: Mutex::default(),
             contents: Contents::default(),
             roots: RwLock::new((roots.clone(), Arc::new(HeaderIndex::new(roots)))),
-            confined: AtomicBool::new(false),
+            confined: RwLock::default(),
             changes: AtomicU64::new(0),
         }
     }
@@ -69,12 +69,17 @@ impl Stores {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    pub(crate) fn is_confined(&self) -> bool {
-        self.confined.load(Ordering::Relaxed)
+    /// The folders beside the workspace's that may be read; none where every folder may be.
+    pub(crate) fn confined(&self) -> Option<Vec<PathBuf>> {
+        let confined = self.confined.read();
+        confined.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn confine(&self, confined: bool) {
-        if self.confined.swap(confined, Ordering::Relaxed) != confined {
+    pub(crate) fn confine(&self, to: Option<Vec<PathBuf>>) {
+        let confined = self.confined.write();
+        let mut confined = confined.unwrap_or_else(PoisonError::into_inner);
+        if *confined != to {
+            *confined = to;
             self.changes.fetch_add(1, Ordering::Release);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use warplens_syntax::{Expanded, Field, Kind, Node};
+use warplens_syntax::{Children, Expanded, Field, Kind, Node};
 
 use crate::namespaces::{Space, joined, namespace_name};
 
@@ -43,62 +43,77 @@ pub enum ItemKind {
 /// The items of a text in order.
 pub fn outline(parsed: &Expanded) -> Vec<Item> {
     let mut items = Vec::new();
-    let space = Space::from("");
-    walk(parsed.tree.root_node(), None, &space, parsed, &mut items, 0);
+    // Blocks may lie in each other as deep as a file likes: no kernel is lost for that, and the stack does not grow.
+    let mut open = vec![Block {
+        children: parsed.tree.root_node().children(),
+        header: None,
+        space: Space::from(""),
+    }];
+    while let Some(block) = open.last_mut() {
+        let inner = match block.children.next() {
+            Some(child) => block.enter(child, parsed, &mut items),
+            None => {
+                open.pop();
+                continue;
+            }
+        };
+        open.extend(inner);
+    }
     items
 }
 
-/// Namespaces and broken code nest this deep at most.
+/// Broken code is told apart by its errors down to here.
 const DEEPEST: u32 = 64;
+/// Longest name of namespaces, in bytes: what lies deeper counts as in the last of these.
+const LONGEST_SPACE: usize = 1 << 10;
 
-/// `header` is the template declaration around the node.
-fn walk(
-    node: Node,
-    header: Option<Node>,
-    space: &Space,
-    parsed: &Expanded,
-    out: &mut Vec<Item>,
-    depth: u32,
-) {
-    if depth > DEEPEST {
-        return;
-    }
-    for child in node.children() {
-        match child.kind() {
+/// A file, a namespace, a template or a pair of braces, and where in it the walk is.
+struct Block<'t> {
+    children: Children<'t>,
+    /// The template declaration around.
+    header: Option<Node<'t>>,
+    space: Space,
+}
+
+impl<'t> Block<'t> {
+    /// Notes an item, or gives the block that the node is.
+    fn enter(&self, node: Node<'t>, parsed: &Expanded, out: &mut Vec<Item>) -> Option<Block<'t>> {
+        let inner = |header, space: &Space| {
+            Some(Block {
+                children: node.children(),
+                header,
+                space: Arc::clone(space),
+            })
+        };
+        let from = self.header.unwrap_or(node);
+        let space = &self.space;
+        match node.kind() {
             Kind::FunctionDefinition => {
-                let Some(name) = function_name(child, parsed) else {
-                    continue;
-                };
-                let from = header.unwrap_or(child);
+                let name = function_name(node, parsed)?;
                 let start = first_byte(from, parsed);
-                let kind = if is_kernel(child, start, parsed) {
+                let kind = if is_kernel(node, start, parsed) {
                     ItemKind::Kernel(name.rsplit("::").next().unwrap_or(&name).to_owned())
                 } else {
                     ItemKind::Function(name)
                 };
                 let mut found = item(kind, from, start, space, parsed);
-                if let Some(marker) = behind_half_typed(child, parsed).filter(|_| header.is_none())
-                {
+                let marker = behind_half_typed(node, parsed);
+                if let Some(marker) = marker.filter(|_| self.header.is_none()) {
                     let place = parsed.place(marker..from.end_byte());
                     (found.source, found.line, found.column) =
                         (place.range, place.line, place.column);
                 }
                 out.push(found);
+                None
             }
-            Kind::TemplateDeclaration => {
-                let header = Some(header.unwrap_or(child));
-                walk(child, header, space, parsed, out, depth + 1);
-            }
-            Kind::NamespaceDefinition => {
-                let inner = match namespace_name(child, &parsed.text) {
-                    Some(name) => joined(space, &name),
-                    None => Arc::clone(space),
-                };
-                walk(child, None, &inner, parsed, out, depth + 1);
-            }
-            Kind::DeclarationList | Kind::LinkageSpecification | Kind::Error => {
-                walk(child, None, space, parsed, out, depth + 1);
-            }
+            Kind::TemplateDeclaration => inner(Some(from), space),
+            Kind::NamespaceDefinition => match namespace_name(node, &parsed.text) {
+                Some(name) if space.len() + name.len() <= LONGEST_SPACE => {
+                    inner(None, &joined(space, &name))
+                }
+                _ => inner(None, space),
+            },
+            Kind::DeclarationList | Kind::LinkageSpecification | Kind::Error => inner(None, space),
             Kind::StructSpecifier
             | Kind::ClassSpecifier
             | Kind::UnionSpecifier
@@ -111,11 +126,11 @@ fn walk(
             | Kind::TemplateInstantiation
             | Kind::UsingDeclaration
             | Kind::NamespaceAliasDefinition => {
-                let from = header.unwrap_or(child);
                 let start = first_byte(from, parsed);
                 out.push(item(ItemKind::Declaration, from, start, space, parsed));
+                None
             }
-            _ => {}
+            _ => None,
         }
     }
 }

@@ -12,6 +12,7 @@ use tower_lsp_server::ls_types::{
     TextEdit, Uri, WorkspaceEdit,
 };
 use warplens_db::{PlacedFinding, Severity};
+use warplens_report::style::printable;
 
 use crate::configuration::ConfigFile;
 use crate::documents::Analysed;
@@ -43,12 +44,12 @@ fn diagnostic(
         .iter()
         .map(|(bytes, message)| DiagnosticRelatedInformation {
             location: Location::new(analysed.uri.clone(), lines.to_range(bytes)),
-            message: message.clone(),
+            message: printable(message),
         });
     let details = finding.details.iter();
     let details = details.map(|message| DiagnosticRelatedInformation {
         location: Location::new(analysed.uri.clone(), lines.to_range(&finding.range)),
-        message: message.clone(),
+        message: printable(message),
     });
     let related = details.chain(related);
     let related: Vec<_> = related.chain(callee(analysed, finding, peer)).collect();
@@ -58,7 +59,7 @@ fn diagnostic(
         code: Some(NumberOrString::String(finding.rule.to_owned())),
         code_description: page(finding.rule),
         source: Some(SOURCE.to_owned()),
-        message: finding.message.clone(),
+        message: printable(&finding.message),
         related_information: (!related.is_empty()).then_some(related),
         tags: None,
         data: None,
@@ -97,7 +98,7 @@ fn callee(
     // The first call is the finding's own place.
     let calls = callee.via.iter().skip(1).rev();
     let calls = calls.map(|(path, line)| at(path, *line, 0, "called here".to_owned()));
-    let cause = format!("in the function called: {}", callee.text);
+    let cause = format!("in the function called: {}", printable(&callee.text));
     let cause = at(&callee.path, callee.line, callee.column, cause);
     std::iter::once(cause).chain(calls).flatten().collect()
 }
@@ -110,7 +111,7 @@ pub fn config_problems(file: &ConfigFile, peer: &Peer) -> Vec<Diagnostic> {
         code: Some(NumberOrString::String("config/invalid".to_owned())),
         code_description: page("config/invalid"),
         source: Some(SOURCE.to_owned()),
-        message: problem.message.clone(),
+        message: printable(&problem.message),
         ..Diagnostic::default()
     });
     problems.collect()

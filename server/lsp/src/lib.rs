@@ -128,6 +128,7 @@ pub fn main_stdio(options: &Options) -> i32 {
 
 fn complain(message: &str) -> i32 {
     // Standard error may be closed.
+    let message = warplens_report::style::printable(message);
     drop(writeln!(std::io::stderr(), "warplens lsp: {message}"));
     2
 }

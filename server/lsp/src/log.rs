@@ -10,6 +10,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
+use warplens_report::style::printable;
 
 /// Lines that wait for the writer at most.
 const WAITING: usize = 4096;
@@ -59,8 +60,12 @@ impl Lines {
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        // What a file, a path or a client wrote into it neither drives the terminal nor begins a line.
+        let text = String::from_utf8_lossy(line);
+        let mut shown = printable(text.trim_end_matches('\n'));
+        shown.push('\n');
         // Full or closed: the line is lost.
-        drop(self.0.try_send(line.to_vec()));
+        drop(self.0.try_send(shown.into_bytes()));
         Ok(line.len())
     }
 
@@ -81,6 +86,17 @@ impl MakeWriter<'_> for Lines {
 mod tests {
     use super::*;
     use tracing::Level;
+
+    #[test]
+    fn what_is_quoted_in_a_line_acts_on_no_terminal() {
+        let (sender, receiver) = sync_channel(1);
+        let line = "read \u{1b}[31mk\n\u{202e}.cu\u{7}\n";
+        let mut lines = Lines(sender);
+        assert_eq!(lines.write(line.as_bytes()).ok(), Some(line.len()));
+        let written = String::from_utf8(receiver.recv().expect("a line")).expect("text");
+        let quoted = "\u{fffd}[31mk\u{fffd}\u{fffd}.cu\u{fffd}";
+        assert_eq!(written, format!("read {quoted}\n"));
+    }
 
     #[test]
     fn a_filter_has_targets_and_levels_and_nonsense_is_the_default() {

@@ -22,6 +22,7 @@ use tower_lsp_server::ls_types::{
 use warplens_base::{DiskFiles, Files as _, OpenFiles};
 use warplens_db::{Cancel, Engine, Project, user_profiles};
 use warplens_report::estimate::missing_headers;
+use warplens_report::style::printable;
 use warplens_syntax::Document;
 
 use crate::compiler::Compiler;
@@ -496,7 +497,7 @@ impl Session {
         };
         let project = self.engine().project();
         project.set_roots(&folders);
-        project.confine(confined);
+        project.confine(confined.then(Vec::new));
         let file = self.engine().analyze(
             &document,
             &task.path,
@@ -973,6 +974,7 @@ impl Session {
         if !state.told.insert(subject.to_owned()) {
             return;
         }
+        let message = printable(message);
         tracing::info!("{message}");
         self.outgoing.send(&serde_json::json!({
             "jsonrpc": "2.0",
@@ -989,6 +991,7 @@ impl Session {
     /// The same, with the state in hand. A message is shown once.
     pub fn tell_once(&self, state: &mut State, message: &str) {
         if state.told.insert(message.to_owned()) {
+            let message = printable(message);
             tracing::warn!("{message}");
             // The message box goes away; the log keeps what to send to us.
             for method in ["window/logMessage", "window/showMessage"] {

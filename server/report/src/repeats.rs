@@ -6,13 +6,14 @@ use std::path::Path;
 
 use warplens_db::wire::{Diagnostic, Place};
 
-/// What repeats have in common: rule, severity, and the message without its numbers.
-type Key = (String, &'static str, String);
+/// What repeats have in common: the rule, and the message without its numbers.
+type Key = (String, String);
 
-/// Marks what repeats another finding: the costliest of those that are alike is the one that the others name. `text` is a
-/// file's text, where it is known.
+/// Marks what repeats another finding: of those that are alike the most severe, and of these the costliest, is the one that the others
+/// name. `text` is a file's text, where it is known.
 ///
-/// A finding repeats another where rule, severity and message are the same but for numbers, and
+/// A finding repeats another where rule and message are the same but for numbers (a twin that is launched otherwise may gain less, and
+/// be information where the other is a warning), and
 ///
 /// - so is the line of source: a copy of a kernel, an instantiation, the text of a kernel once as a file and once as a string;
 /// - or the kernel: copies of a statement, for another word each;
@@ -29,7 +30,6 @@ pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'
         };
         let key = (
             diagnostic.rule.clone(),
-            diagnostic.severity,
             without_numbers(&diagnostic.message),
         );
         alike.entry(key).or_default().push((at, code(line)));
@@ -40,8 +40,11 @@ pub fn mark<'a>(diagnostics: &mut [Diagnostic], text: &dyn Fn(&str) -> Option<&'
         .collect();
     for group in groups {
         let costliest = group.iter().copied().max_by(|a, b| {
-            let gain = |at: &usize| diagnostics[*at].gain;
-            gain(a).total_cmp(&gain(b)).then(b.cmp(a))
+            let one = |at: &usize| &diagnostics[*at];
+            severity(one(a))
+                .cmp(&severity(one(b)))
+                .then(one(a).gain.total_cmp(&one(b).gain))
+                .then(b.cmp(a))
         });
         let Some(first) = costliest else {
             continue;
@@ -109,6 +112,14 @@ pub fn ranked(diagnostics: &[Diagnostic]) -> Vec<(&Diagnostic, Vec<&Diagnostic>)
             .then(b.gain.total_cmp(&a.gain))
     });
     ranked
+}
+
+/// The severities, the mildest first.
+const SEVERITIES: [&str; 4] = ["hint", "information", "warning", "error"];
+
+fn severity(diagnostic: &Diagnostic) -> Option<usize> {
+    let mut all = SEVERITIES.iter();
+    all.position(|name| *name == diagnostic.severity)
 }
 
 fn place(diagnostic: &Diagnostic) -> Place {
@@ -181,6 +192,23 @@ mod tests {
             .map(|(one, repeats)| (one.file.as_str(), repeats.len()))
             .collect();
         assert_eq!(told, [("b.cu", 1), ("c.cu", 0)]);
+    }
+
+    #[test]
+    fn twins_that_are_launched_otherwise_are_one_and_the_most_severe_is_told() {
+        let mut all = vec![
+            finding("k-cuda/a.cu", 1, "information", 2.5),
+            finding("k-hip/a.cu", 1, "warning", 2.0),
+            finding("k-omp/a.cu", 1, "warning", 1.5),
+            finding("k-sycl/a.cu", 1, "hint", 3.0),
+        ];
+        mark(&mut all, &|_| Some(TEXT));
+        let told: Vec<_> = ranked(&all)
+            .iter()
+            .map(|(one, repeats)| (one.file.clone(), repeats.len()))
+            .collect();
+        let expected = [("k-hip/a.cu", 2), ("k-sycl/a.cu", 0)];
+        assert_eq!(told, expected.map(|(file, also)| (file.to_owned(), also)));
     }
 
     #[test]

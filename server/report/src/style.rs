@@ -109,6 +109,10 @@ pub fn truncate(text: &str, width: usize) -> String {
 /// Characters that act instead of being shown made harmless, so that a hostile file name or source line neither drives the
 /// terminal nor begins a line of its own nor shows text in another order than it has.
 pub fn printable(text: &str) -> String {
+    // Most of what is shown: one copy.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return text.to_owned();
+    }
     let shown = |c: char| {
         if is_shown(c) {
             c
@@ -129,6 +133,29 @@ pub fn printable_lines(text: &str) -> String {
         }
     };
     text.chars().map(shown).collect()
+}
+
+/// A document as indented JSON, in which characters that act are escapes: as data they are what they were, and a terminal that
+/// shows the document does not act.
+///
+/// # Errors
+///
+/// It cannot be written as JSON.
+pub fn json(document: &impl serde::Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(document)?;
+    if text.is_ascii() {
+        return Ok(text);
+    }
+    // Only strings have characters beyond ASCII, and those that act are all of the basic plane.
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_shown(c) || c == '\n' {
+            escaped.push(c);
+        } else {
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+        }
+    }
+    Ok(escaped)
 }
 
 /// False for control characters, and for those that turn the direction of a text or break its line.
@@ -167,6 +194,16 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_holds_what_acts_as_escapes() {
+        let name = "k\u{1b}[31m\u{7}\u{202e}\u{9b}\u{7f}ü\n.cu";
+        let text = json(&[name]).expect("JSON");
+        assert!(text.chars().all(|c| is_shown(c) || c == '\n'), "{text}");
+        let back: Vec<String> = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(back, [name]);
+        assert!(text.contains('ü'), "{text}");
+    }
 
     #[test]
     fn colour_only_where_asked() {

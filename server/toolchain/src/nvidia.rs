@@ -1,8 +1,10 @@
 //! NVIDIA's compilers: nvcc, ptxas, and clang for NVIDIA's GPUs.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warplens_base::read_regular;
 use warplens_codegen::assembly::{AssembledKernel, Name, Usage, cubin, ptxas_verbose, sass};
 
 use crate::identify::{Compiler, CompilerKind};
@@ -120,11 +122,11 @@ fn answer(
         return Err(Failure::Failed(process::first_error(outcome)));
     }
     let not_understood = || Failure::NotUnderstood(name.to_owned());
-    let size = std::fs::metadata(path).map_err(|_| not_understood())?.len();
-    if size > LARGEST << 20 {
-        return Err(Failure::TooMuch(LARGEST));
-    }
-    let bytes = std::fs::read(path).map_err(|error| Failure::Folder(error.to_string()))?;
+    let bytes = read_regular(path, LARGEST << 20).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => Failure::TooMuch(LARGEST),
+        ErrorKind::NotFound => not_understood(),
+        _ => Failure::Folder(error.to_string()),
+    })?;
     let resources = cubin(&bytes).ok_or_else(not_understood)?;
     let mut usages = ptxas_verbose(&outcome.errors);
     usages.extend(ptxas_verbose(&outcome.output));

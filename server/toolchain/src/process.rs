@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use warplens_base::open_regular;
+
 use crate::Failure;
 
 /// Most bytes that a program may write to either of its streams, in MiB.
@@ -177,7 +179,7 @@ impl Drop for Watch {
 
 fn read(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    File::open(path)
+    open_regular(path)
         .and_then(|file| file.take(MOST << 20).read_to_end(&mut bytes))
         .map_err(|error| Failure::Folder(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

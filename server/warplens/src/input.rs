@@ -221,6 +221,19 @@ pub fn project(paths: &[PathBuf]) -> warplens_db::Project {
     warplens_db::Project::new(std::sync::Arc::new(DiskFiles::new()), roots)
 }
 
+/// The folders of the projects that these paths lie in: a folder that is checked alone reads the headers of the project around it.
+pub fn project_folders(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let folder = |path: &PathBuf| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        if path.is_dir() {
+            project_folder(&path.join("_"))
+        } else {
+            project_folder(&path)
+        }
+    };
+    paths.iter().map(folder).collect()
+}
+
 /// The nearest folder above a file that is marked as a project's, else the current folder where the file is in it,
 /// else the file's own.
 fn project_folder(file: &Path) -> PathBuf {

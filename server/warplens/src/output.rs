@@ -108,7 +108,7 @@ pub fn emit(text: &str) -> anyhow::Result<()> {
 
 /// Writes a document as indented JSON.
 pub fn emit_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
-    let mut text = serde_json::to_string_pretty(document)?;
+    let mut text = warplens_report::style::json(document)?;
     text.push('\n');
     emit(&text)
 }

@@ -1,8 +1,13 @@
 //! Values as they are written on the command line.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use warplens_db::Project;
 use warplens_db::settings::{Amount, NoScalar, RunSettings, RunSource, Scalar, Settings};
 use warplens_models::ModelId;
+
+use crate::input;
 
 /// The models that are to answer.
 #[derive(Debug, Clone)]
@@ -147,6 +152,9 @@ pub struct Preprocessing {
     /// Search a folder for `#include "…"` (repeatable)
     #[arg(short = 'I', value_name = "DIR")]
     include: Vec<String>,
+    /// Read headers wherever an `#include` leads, also out of the folders that are checked, their project and those named for headers
+    #[arg(long)]
+    includes_outside_workspace: bool,
     /// The arguments that the program is started with, split as a shell splits them: its host code is evaluated with them, never
     /// executed
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
@@ -154,6 +162,19 @@ pub struct Preprocessing {
 }
 
 impl Preprocessing {
+    /// The project that these paths lie in, and where its includes may lead.
+    pub fn project(&self, paths: &[PathBuf]) -> Project {
+        let project = input::project(paths);
+        self.confine(&project, paths);
+        project
+    }
+
+    /// Keeps the includes of a project in its folders and in those of the projects that these paths lie in.
+    pub fn confine(&self, project: &Project, paths: &[PathBuf]) {
+        let own = || input::project_folders(paths);
+        project.confine((!self.includes_outside_workspace).then(own));
+    }
+
     /// Adds what the command line gives to `settings`; it wins over what they had.
     pub fn apply(&self, settings: &mut Settings) {
         settings.defines.extend(self.define.iter().cloned());

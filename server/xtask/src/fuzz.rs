@@ -355,4 +355,18 @@ mod tests {
                 .is_ok_and(|space| space.configurations().next().is_some())
         );
     }
+
+    #[test]
+    fn each_target_has_its_hour_at_night() {
+        let workflow = repository::root().join(".github/workflows/nightly.yml");
+        let workflow = std::fs::read_to_string(workflow).expect("a workflow");
+        let list = workflow.lines().find_map(|line| {
+            let line = line.trim().strip_prefix("target: [")?;
+            line.strip_suffix(']')
+        });
+        let listed: Vec<&str> = list.expect("a list").split(", ").collect();
+        let targets = Target::value_variants();
+        let names: Vec<String> = targets.iter().map(|target| target.name()).collect();
+        assert_eq!(listed, names);
+    }
 }

@@ -16,7 +16,7 @@ use xtask::repository;
 /// The editors and compilers come from the package registries into .test-tools/ the first time.
 #[derive(Debug, Args)]
 pub struct Test {
-    /// Every group but fuzz and python, which build the engine once more and are asked for by name
+    /// Every group but fuzz and python, which build the engine once more, and those that are a part of tests: these are asked for by name
     #[arg(long)]
     all: bool,
     /// Only these groups (repeatable)
@@ -35,6 +35,13 @@ enum Group {
     Lint,
     /// The tests of the whole workspace, a binary on each core
     Tests,
+    /// What an analysis costs grows with each construct no faster than n log n (a part of tests)
+    Scaling,
+    /// Files, names, calls and clients that mean harm: nothing panics, waits or acts (a part of tests)
+    Hostile,
+    /// The same answer whatever came before, in any order, by any number of threads, typed or opened (a part of tests, and files of ours
+    /// in the built program)
+    Determinism,
     /// Files derived from the code are up to date
     Generated,
     /// Licences, bans and sources of the dependencies
@@ -104,7 +111,7 @@ impl Group {
         let minutes = match self {
             Group::Format => 2,
             Group::Lint | Group::Generated | Group::Licences | Group::Additions | Group::Book => 15,
-            Group::Tests => 25,
+            Group::Tests | Group::Scaling | Group::Hostile | Group::Determinism => 25,
             // Most of it is the server built once more, with coverage.
             Group::Fuzz => 30,
             Group::Compilers | Group::Vscode | Group::Python | Group::Packages | Group::Budget => {
@@ -179,6 +186,9 @@ impl Test {
                 finish(group, process::run(&mut clippy, limit))
             }
             Group::Tests => finish(group, crate::workspace_tests::run(limit)),
+            Group::Scaling => suite(group, &SCALING),
+            Group::Hostile => suite(group, &HOSTILE),
+            Group::Determinism => determinism(group),
             Group::Generated => {
                 let mut generate = cargo(&["xtask", "generate", "--check"]);
                 if self.group.is_empty() || self.group.contains(&Group::Tests) {
@@ -305,6 +315,62 @@ fn named_tests(names: &[&str]) -> Command {
         tests.args(["--test", name]);
     }
     tests
+}
+
+/// Tests of the workspace that are one matter: the binaries that they are in, and their modules.
+struct Suite {
+    binaries: &'static [&'static str],
+    modules: &'static [&'static str],
+}
+
+const SCALING: Suite = Suite {
+    binaries: &["timely"],
+    modules: &["scaling::"],
+};
+const HOSTILE: Suite = Suite {
+    binaries: &["timely", "cli", "sessions", "session_stdio"],
+    modules: &[
+        "robust::",
+        "calls::",
+        "hostile::",
+        "bad_input::",
+        "lost::",
+        "junk::",
+        "faults::",
+    ],
+};
+const DETERMINISM: Suite = Suite {
+    binaries: &["queries", "sessions"],
+    modules: &["history::", "edited::", "steady::"],
+};
+
+fn suite(group: Group, suite: &Suite) -> Verdict {
+    let mut tests = named_tests(suite.binaries);
+    tests.arg("--").args(suite.modules);
+    let mut verdict = finish(group, process::run(&mut tests, group.limit()));
+    if verdict.passed == 0 && verdict.failed == 0 {
+        verdict.failed = 1;
+        "no test of these modules is left".clone_into(&mut verdict.remark);
+    }
+    verdict
+}
+
+/// The suite, and files of ours in the built program.
+fn determinism(group: Group) -> Verdict {
+    let mut verdict = suite(group, &DETERMINISM);
+    let files = ["history", "tests/kernels", "--files", "12", "--edits", "10"];
+    match laboratory(&files, group.limit()) {
+        Ok(held) if held.success => verdict.passed += 1,
+        Ok(_) => {
+            verdict.failed += 1;
+            "`cargo lab history` found a difference".clone_into(&mut verdict.remark);
+        }
+        Err(error) => {
+            verdict.failed += 1;
+            verdict.remark = error.to_string();
+        }
+    }
+    verdict
 }
 
 /// A task of the laboratory.
@@ -489,6 +555,21 @@ mod tests {
             ..Outcome::default()
         };
         assert_eq!(finish(Group::Tests, Ok(counted)).failed, 2);
+    }
+
+    #[test]
+    fn each_module_of_a_suite_is_there() {
+        for suite in [SCALING, HOSTILE, DETERMINISM] {
+            for module in suite.modules {
+                let file = format!("{}.rs", module.trim_end_matches(':'));
+                let is_there = |binary: &&str| {
+                    let rooms = ["db", "lsp", "warplens"].into_iter();
+                    let mut tests = rooms.map(|room| format!("server/{room}/tests/{binary}"));
+                    tests.any(|tests| repository::root().join(tests).join(&file).is_file())
+                };
+                assert!(suite.binaries.iter().any(is_there), "{module}");
+            }
+        }
     }
 
     #[test]

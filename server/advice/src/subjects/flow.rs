@@ -28,6 +28,32 @@ pub(crate) fn iterations(flow: &[Node], access: usize, around: f64) -> Option<f6
     })
 }
 
+/// [`iterations`] of every access, looked up once for all; 0 where they are a guess.
+pub(crate) fn iterations_of_all(flow: &[Node]) -> FxHashMap<usize, f64> {
+    fn walk(flow: &[Node], around: f64, found: &mut FxHashMap<usize, f64>) {
+        for node in flow {
+            match node {
+                Node::Access { access, .. } => {
+                    found.entry(*access).or_insert(around);
+                }
+                Node::Loop {
+                    trips, known, body, ..
+                } => walk(body, if *known { *trips } else { 0.0 }, found),
+                Node::Branch {
+                    then, otherwise, ..
+                } => {
+                    walk(then, around, found);
+                    walk(otherwise, around, found);
+                }
+                Node::Compute { .. } | Node::Barrier { .. } => {}
+            }
+        }
+    }
+    let mut found = FxHashMap::default();
+    walk(flow, 1.0, &mut found);
+    found
+}
+
 /// The innermost loop around each access that has one: the line of its head, and its iterations where they are a number.
 pub(crate) fn innermost(flow: &[Node]) -> FxHashMap<usize, (u32, Option<f64>)> {
     fn walk(

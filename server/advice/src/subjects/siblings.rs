@@ -1,20 +1,44 @@
 //! Loads of one thread that share their sectors: what one leaves of a sector the next one takes out of the cache.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 use warplens_codegen::Class;
-use warplens_facts::facts::{Access, Op, Space};
+use warplens_facts::facts::{Access, Node, Op, Space};
 use warplens_machine::GlobalRule;
 
 use crate::Context;
-use crate::subjects::flow::iterations;
+use crate::subjects::flow::iterations_of_all;
 
 /// A sector of which less than this part is used loses what a cache cannot give back.
 const USED: f64 = 0.75;
 /// Threads whose elements are further apart keep more lines than those before them leave in the cache, in bytes.
 const SPAN: u64 = 128;
 
+/// Iterations of the innermost loop around each access, counted when they are first asked for.
+pub(crate) struct Turns<'a> {
+    flow: &'a [Node],
+    of: OnceCell<FxHashMap<usize, f64>>,
+}
+
+impl<'a> Turns<'a> {
+    pub(crate) fn new(ctx: &Context<'a>) -> Turns<'a> {
+        Turns {
+            flow: &ctx.input.flow.nodes,
+            of: OnceCell::new(),
+        }
+    }
+
+    fn around(&self, access: usize) -> f64 {
+        let of = self.of.get_or_init(|| iterations_of_all(self.flow));
+        of.get(&access).copied().unwrap_or(1.0)
+    }
+}
+
 /// True where this load and others of the same thread take nearly all bytes between neighbouring lanes, and the lines of
 /// all resident warps find room in L1: memory is read once, whatever each request alone looks like.
-pub(crate) fn use_the_rest(ctx: &Context<'_>, index: usize) -> bool {
+pub(crate) fn use_the_rest(ctx: &Context<'_>, index: usize, turns: &Turns<'_>) -> bool {
     let access = &ctx.facts.accesses[index];
     let cached = !matches!(
         ctx.profile.global_rule,
@@ -25,47 +49,79 @@ pub(crate) fn use_the_rest(ctx: &Context<'_>, index: usize) -> bool {
     };
     let lanes = u64::from(ctx.facts.warp_size) * u64::from(ctx.occupancy.active_warps_per_sm);
     let room = ctx.profile.l1_bytes.is_some_and(|l1| lanes * span <= l1);
-    cached && room && access.op == Op::Load && covered(ctx, index, span) >= USED * span as f64
+    cached
+        && room
+        && access.op == Op::Load
+        && covered(ctx, index, span, turns) >= USED * span as f64
 }
 
-/// True where the compiler makes one instruction of this access and others, which moves all bytes between neighbouring lanes:
-/// `p[i].x = a; p[i].y = b; …` stores a vector.
-pub(crate) fn is_joined(ctx: &Context<'_>, index: usize) -> bool {
-    let access = &ctx.facts.accesses[index];
-    let Some(span) = span(access) else {
-        return false;
-    };
-    // The instruction is at the line of one of them.
-    let beside = |other: &Access| match (&other.linear, &access.linear) {
-        (Some(a), Some(b)) => {
-            (a.thread, a.block) == (b.thread, b.block)
-                && a.loops == b.loops
-                && a.constant.abs_diff(b.constant) < span
+/// What the compiler makes one instruction of, which moves all bytes between neighbouring lanes: `p[i].x = a; p[i].y = b; …` stores a
+/// vector.
+pub(crate) struct Joined<'a> {
+    /// The accesses at whose lines such instructions are: each access is held against these alone.
+    whole: Vec<&'a Access>,
+}
+
+impl<'a> Joined<'a> {
+    /// Those of a kernel.
+    pub(crate) fn of(ctx: &Context<'a>) -> Joined<'a> {
+        let stores = StoresOfOne::of(ctx);
+        let all = ctx.facts.accesses.iter().zip(&ctx.input.accesses);
+        let whole = all.filter(|(access, executed)| {
+            let merged = match access.op {
+                Op::Store => stores.at(access.site.line),
+                _ => executed.merged,
+            };
+            let moved = f64::from(access.bytes_per_lane) * merged;
+            span(access).is_some_and(|span| moved >= span as f64)
+        });
+        Joined {
+            whole: whole.map(|(access, _)| access).collect(),
         }
-        _ => other.site == access.site,
-    };
-    let mut all = ctx.facts.accesses.iter().zip(&ctx.input.accesses);
-    all.any(|(other, executed)| {
-        let merged = match other.op {
-            Op::Store => stores_of_one(ctx, other.site.line),
-            _ => executed.merged,
+    }
+
+    /// True where this access is of such an instruction.
+    pub(crate) fn hold(&self, access: &Access) -> bool {
+        let Some(span) = span(access) else {
+            return false;
         };
-        other.op == access.op
-            && other.array == access.array
-            && self::span(other) == Some(span)
-            && f64::from(other.bytes_per_lane) * merged >= span as f64
-            && beside(other)
-    })
+        // The instruction is at the line of one of them.
+        let beside = |other: &Access| match (&other.linear, &access.linear) {
+            (Some(a), Some(b)) => {
+                (a.thread, a.block) == (b.thread, b.block)
+                    && a.loops == b.loops
+                    && a.constant.abs_diff(b.constant) < span
+            }
+            _ => other.site == access.site,
+        };
+        self.whole.iter().any(|other| {
+            other.op == access.op
+                && other.array == access.array
+                && self::span(other) == Some(span)
+                && beside(other)
+        })
+    }
 }
 
-/// Stores of the source that one instruction of a line does.
-fn stores_of_one(ctx: &Context<'_>, line: u32) -> f64 {
-    let code = ctx.input.compiled.code.iter();
-    let stores = code.filter(|code| code.class == Class::Stg && code.site.line == line);
-    let (all, instructions) = stores.fold((0, 0), |(all, instructions), code| {
-        (all + code.stores, instructions + code.count)
-    });
-    f64::from(all) / f64::from(instructions.max(1))
+/// Stores of the source that one instruction of a line does, by line.
+struct StoresOfOne(BTreeMap<u32, (u64, u64)>);
+
+impl StoresOfOne {
+    fn of(ctx: &Context<'_>) -> StoresOfOne {
+        let mut lines: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        let code = ctx.input.compiled.code.iter();
+        for code in code.filter(|code| code.class == Class::Stg) {
+            let (all, instructions) = lines.entry(code.site.line).or_default();
+            *all += u64::from(code.stores);
+            *instructions += u64::from(code.count);
+        }
+        StoresOfOne(lines)
+    }
+
+    fn at(&self, line: u32) -> f64 {
+        let (all, instructions) = self.0.get(&line).copied().unwrap_or_default();
+        all as f64 / instructions.max(1) as f64
+    }
 }
 
 /// True where the access is a piece of a structure or a vector that its statement moves as a whole, and the pieces' sectors are
@@ -97,7 +153,7 @@ fn span(access: &Access) -> Option<u64> {
 }
 
 /// Bytes of one lane's span that its thread loads at about the same time.
-fn covered(ctx: &Context<'_>, index: usize, span: u64) -> f64 {
+fn covered(ctx: &Context<'_>, index: usize, span: u64, turns: &Turns<'_>) -> f64 {
     let access = &ctx.facts.accesses[index];
     if let Some(field) = &access.field
         && u64::from(field.size) == span
@@ -117,11 +173,7 @@ fn covered(ctx: &Context<'_>, index: usize, span: u64) -> f64 {
         let bytes = u64::from(other.bytes_per_lane);
         // A loop that goes on by one element takes its neighbours.
         let step = linear.loops.last().map_or(0, |step| step.unsigned_abs());
-        let turns = if step == bytes {
-            iterations(&ctx.input.flow.nodes, at, 1.0).unwrap_or(1.0)
-        } else {
-            1.0
-        };
+        let turns = if step == bytes { turns.around(at) } else { 1.0 };
         let bytes = (bytes as f64 * turns.max(1.0)).min(span as f64) as u64;
         let from = linear.constant.rem_euclid(span as i64) as u64;
         for byte in from..from + bytes {

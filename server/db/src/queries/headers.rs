@@ -378,7 +378,8 @@ impl Includes for Reader<'_> {
             });
             if outside {
                 self.missing.push(format!(
-                    "{} (outside the workspace: not read without `warplens.{READS_OUTSIDE}`)",
+                    "{} (outside the workspace: not read without `warplens.{READS_OUTSIDE}`, on the command line \
+                     `--includes-outside-workspace`)",
                     line.spelled
                 ));
             } else if !line.system && !warplens_base::is_system_header(line.spelled) {

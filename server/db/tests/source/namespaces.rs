@@ -291,3 +291,19 @@ fn of_several_declarations_that_nothing_leads_to_none_is_guessed() {
         assert!(losses(&text) > 0, "{value}");
     }
 }
+
+#[test]
+fn no_kernel_is_lost_however_deep_its_namespaces_are() {
+    for deep in [20, 100, 2_000] {
+        for (open, close) in [("namespace n {\n", "}"), ("extern \"C\" {\n", "}")] {
+            let text = format!(
+                "{}__device__ float load(const float *p, int i) {{ return p[i * 32]; }}\n\
+                 __global__ void k(float *o, const float *p) {{ int i = threadIdx.x; o[i] = load(p, i); }}\n{}\n",
+                open.repeat(deep),
+                close.repeat(deep)
+            );
+            assert_eq!(sectors(&text), [APART, COALESCED], "{deep} times {open}");
+            assert_eq!(losses(&text), 0, "{deep} times {open}");
+        }
+    }
+}

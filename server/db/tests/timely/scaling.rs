@@ -37,7 +37,7 @@ fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(|number| line(number) + "\n").collect()
 }
 
-const CONSTRUCTS: [Construct; 22] = [
+const CONSTRUCTS: [Construct; 25] = [
     Construct {
         name: "statements",
         make: |n| {
@@ -69,6 +69,36 @@ const CONSTRUCTS: [Construct; 22] = [
             kernel(
                 "",
                 &lines(n, |k| format!("  if (in[i] > {k}) out[i] = {k};")),
+            )
+        },
+    },
+    Construct {
+        name: "strided stores",
+        make: |n| {
+            kernel(
+                "",
+                &lines(n, |k| format!("  if (in[i] > {k}) out[i * 32] = {k};")),
+            )
+        },
+    },
+    Construct {
+        name: "strided arrays",
+        make: |n| {
+            let parameters: String = (0..=n).map(|k| format!(", float *p{k}")).collect();
+            let line = |k: usize| format!("  p{k}[i * 32] = p{}[i];", k + 1);
+            kernel(&parameters, &lines(n, line))
+        },
+    },
+    Construct {
+        name: "loops that stride",
+        make: |n| {
+            kernel(
+                "",
+                &lines(n, |k| {
+                    format!(
+                        "  for (int j = 0; j < 64; ++j) out[i * 8 + {k}] += in[i * 8 + j + {k}];"
+                    )
+                }),
             )
         },
     },

@@ -172,6 +172,14 @@ impl<'t> Semantics<'t> {
     pub fn uses(self, declaration: &Declaration<'t>) -> Option<Vec<Node<'t>>> {
         let word = self.text(declaration.name);
         let mut found = Vec::new();
+        // Where nothing else of that name is declared, all behind it mean it: looking each up would look through the scope each time.
+        let alone = self.declared(declaration.scope, word) == Some(*declaration);
+        let means = |node: Node<'t>| {
+            if alone && node.start_byte() > declaration.name.start_byte() {
+                return Some(*declaration);
+            }
+            self.declaration(node)
+        };
         for node in declaration.scope.descendants() {
             if node.is_error() && has_word(self.text(node), word) {
                 return None;
@@ -188,7 +196,7 @@ impl<'t> Semantics<'t> {
                 | Kind::RawStringContent
                 | Kind::FieldIdentifier => {}
                 Kind::Identifier => {
-                    if self.declaration(node)? == *declaration {
+                    if means(node)? == *declaration {
                         found.push(node);
                     }
                 }

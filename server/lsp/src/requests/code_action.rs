@@ -9,6 +9,7 @@ use tower_lsp_server::ls_types::{
     CodeActionResponse, Diagnostic, NumberOrString,
 };
 use warplens_db::{PlacedFinding, PlacedFix, Severity, first_word};
+use warplens_report::style::printable;
 
 use crate::convert;
 use crate::directive;
@@ -68,7 +69,7 @@ pub async fn handle(
         let mut actions: Vec<CodeAction> = Vec::new();
         for fix in &fixes {
             actions.push(CodeAction {
-                title: fix.title.clone(),
+                title: printable(&fix.title),
                 kind: Some(kind.clone()),
                 diagnostics: about(diagnostics, fix.rule),
                 edit: Some(convert::workspace_edit(&analysed, &fix.edits, peer)),
@@ -242,12 +243,12 @@ fn stating(analysed: &Analysed, bytes: &Range<usize>, peer: &Peer) -> Vec<CodeAc
             continue;
         }
         let names = values.iter().map(|(name, _)| format!("`{name}`"));
-        let title = format!(
+        let title = printable(&format!(
             "Set {}… of `{}`: write `{}` above it",
             names.collect::<Vec<_>>().join(", "),
             kernel.analysis.facts.name,
             directive::comment(&values)
-        );
+        ));
         if actions.iter().any(|known| known.title == title) {
             continue;
         }

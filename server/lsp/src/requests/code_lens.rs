@@ -6,6 +6,8 @@ use serde_json::json;
 use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Position, Range};
 
+use warplens_report::style::printable;
+
 use crate::commands;
 use crate::earlier;
 use crate::render;
@@ -55,7 +57,7 @@ pub async fn handle(
                 let lens = |(title, command): (String, &str)| CodeLens {
                     range: Range::new(at, at),
                     command: Some(Command {
-                        title,
+                        title: printable(&title),
                         command: command.to_owned(),
                         arguments: (!command.is_empty()).then(|| vec![arguments.clone()]),
                     }),

@@ -4,9 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tower_lsp_server::jsonrpc::Result;
-use tower_lsp_server::ls_types::{
-    Hover, HoverContents, HoverParams, MarkupContent, MarkupKind, Range as TextRange,
-};
+use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, Range as TextRange};
 use warplens_db::{Cancel, Engine};
 use warplens_report::markdown;
 
@@ -96,13 +94,8 @@ fn launch(
 }
 
 fn shown(session: &Session, (range, markdown): (TextRange, String)) -> Hover {
-    let (kind, value) = if session.peer().markdown {
-        (MarkupKind::Markdown, markdown)
-    } else {
-        (MarkupKind::PlainText, render::plain::text(&markdown))
-    };
     Hover {
-        contents: HoverContents::Markup(MarkupContent { kind, value }),
+        contents: HoverContents::Markup(super::markup(session.peer(), &markdown)),
         range: Some(range),
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::Result;
 use tower_lsp_server::ls_types::{
-    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Uri,
+    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, Uri,
 };
+
+use warplens_report::style::printable;
 
 use crate::peer::Peer;
 use crate::render;
@@ -61,7 +63,7 @@ pub async fn handle(
                         && (line < range.end.line || position <= range.end);
                     requested.then(|| InlayHint {
                         position,
-                        label: InlayHintLabel::String(hint.label),
+                        label: InlayHintLabel::String(printable(&hint.label)),
                         kind: None,
                         text_edits: None,
                         tooltip: hint.tooltip.map(|text| tooltip(&peer, &text)),
@@ -78,10 +80,5 @@ pub async fn handle(
 
 /// A tooltip as the client shows it.
 pub fn tooltip(peer: &Peer, markdown: &str) -> InlayHintTooltip {
-    let (kind, value) = if peer.markdown {
-        (MarkupKind::Markdown, markdown.to_owned())
-    } else {
-        (MarkupKind::PlainText, render::plain::text(markdown))
-    };
-    InlayHintTooltip::MarkupContent(MarkupContent { kind, value })
+    InlayHintTooltip::MarkupContent(super::markup(peer, markdown))
 }

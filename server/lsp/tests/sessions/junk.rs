@@ -140,3 +140,72 @@ async fn half_typed_kernels_are_answered_at_every_character() {
     );
     client.finish().await;
 }
+
+/// Strings of a message that people read, and where in it they are.
+fn read_by_people<'a>(message: &'a Value, key: &'a str, found: &mut Vec<&'a str>) {
+    match message {
+        Value::String(text) if ["message", "value", "label", "title"].contains(&key) => {
+            found.push(text);
+        }
+        Value::Array(items) => {
+            for item in items {
+                read_by_people(item, key, found);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                read_by_people(value, key, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn what_a_file_spells_acts_on_no_editor() {
+    const ACTS: [char; 4] = ['\u{1b}', '\u{7}', '\u{202e}', '\u{2066}'];
+    let folder = tempfile::tempdir().expect("a folder");
+    let uri = format!("file://{}/k%1B%5B31m%E2%80%AE.cu", folder.path().display());
+    let text = "#include \"no\u{1b}[31m\u{202e}.h\"\n\
+        __global__ void copy(float *out\u{202e}, const float *in, int n) {\n\
+        int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+        asm volatile(\"none\u{1b}[31m\u{7}\u{2066} %0;\" :: \"r\"(i));\n\
+        if (i < n) out\u{202e}[i * 32] = in[i * 32] + no\u{202e}(i);\n}\n";
+    let mut client = Client::start(Setup {
+        folder: Some(format!("file://{}", folder.path().display())),
+        ..Setup::default()
+    })
+    .await;
+    client.open(&uri, "cuda-cpp", text).await;
+    let mut said = client.published(&uri, 1).await;
+    assert!(!said.is_empty());
+    for line in 0..6 {
+        for character in [0, 16] {
+            let hover = at(&uri, line, character);
+            said.push(client.ask("textDocument/hover", hover).await);
+        }
+    }
+    let whole = json!({"textDocument": {"uri": uri}, "range": range([0, 0, 6, 0]),
+        "context": {"diagnostics": []}});
+    for method in [
+        "textDocument/inlayHint",
+        "textDocument/codeAction",
+        "textDocument/codeLens",
+    ] {
+        said.push(client.ask(method, whole.clone()).await);
+    }
+    let none = json!({"uri": uri, "kernel": "no\u{1b}[31m\u{202e}"});
+    let none = json!({"command": "warplens.whatWouldHelp", "arguments": [none]});
+    said.push(client.ask_wrongly("workspace/executeCommand", none).await);
+    // The header that is missing is told with its file.
+    said.push(client.notification("window/logMessage").await);
+    let said = Value::Array(said);
+    let mut texts = Vec::new();
+    read_by_people(&said, "", &mut texts);
+    let quotes = texts.iter().filter(|text| text.contains('\u{fffd}'));
+    assert!(quotes.count() > 3, "{texts:?}");
+    for text in texts {
+        assert!(!text.contains(ACTS), "{text:?}");
+    }
+    client.finish().await;
+}

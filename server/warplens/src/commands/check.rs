@@ -235,7 +235,7 @@ impl Check {
                 selection: &self.selection,
                 launching: &self.launching,
             },
-            input::project(&self.paths),
+            self.preprocessing.project(&self.paths),
             keep,
         )
     }

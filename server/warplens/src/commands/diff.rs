@@ -199,7 +199,7 @@ impl Diff {
             config.settings.gpu = Some(profiles::id(gpu, &profiles)?);
         }
         self.preprocessing.apply(&mut config.settings);
-        let engine = Engine::with_project(profiles, side.project());
+        let engine = Engine::with_project(profiles, side.project(&self.preprocessing));
         let mut mains = side.folder.as_deref().map_or(Vec::new(), input::hosts);
         mains.retain(|main| wanted(&side.name(main)) && engine.is_program(main));
         if mains.len() > MOST_PROGRAMS {
@@ -246,11 +246,15 @@ impl Diff {
             selection: &Selection::default(),
             launching: &Launching::default(),
         };
-        let checked = checked::check(&request, side.project(), &|path, text, analysis| {
-            // Its name is known further down.
-            let versions = versions("", text, &analysis);
-            Some((versions, Reading::of(path, &analysis)))
-        })?;
+        let checked = checked::check(
+            &request,
+            side.project(&self.preprocessing),
+            &|path, text, analysis| {
+                // Its name is known further down.
+                let versions = versions("", text, &analysis);
+                Some((versions, Reading::of(path, &analysis)))
+            },
+        )?;
         let mut seen = SideFindings::default();
         // Of what is looked at again there may be nothing.
         if !again {
@@ -366,13 +370,15 @@ impl Side {
     }
 
     /// What surrounds it.
-    fn project(&self) -> Project {
+    fn project(&self, preprocessing: &Preprocessing) -> Project {
         match &self.revision {
             Some(revision) => {
                 let top = vec![revision.top().to_owned()];
-                Project::new(std::sync::Arc::new(DiskFiles::new()), top)
+                let project = Project::new(std::sync::Arc::new(DiskFiles::new()), top);
+                preprocessing.confine(&project, &[]);
+                project
             }
-            None => input::project(&self.paths),
+            None => preprocessing.project(&self.paths),
         }
     }
 

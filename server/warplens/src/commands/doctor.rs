@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use warplens_machine::DEFAULT_GPU;
-use warplens_report::style::{Paint, Style};
+use warplens_report::style::{Paint, Style, printable};
 use warplens_toolchain::machine;
 
 use crate::output::{self, Colour};
@@ -86,9 +86,11 @@ impl Check {
             State::Note => ("note  ", Paint::Information),
             State::Wrong => ("wrong ", Paint::Error),
         };
-        let mut line = format!("{}  {}\n", style.paint(paint, word), self.text);
+        // Names of files, and of rules and GPUs as a project spells them.
+        let text = printable(&self.text);
+        let mut line = format!("{}  {text}\n", style.paint(paint, word));
         if let Some(cure) = &self.cure {
-            let _ = writeln!(line, "        {cure}");
+            let _ = writeln!(line, "        {}", printable(cure));
         }
         line
     }

@@ -140,7 +140,8 @@ impl Estimate {
             template_args: self.template.iter().cloned().collect::<BTreeMap<_, _>>(),
             ..Overrides::default()
         };
-        let engine = Engine::with_project(profiles.clone(), input::project(&self.files));
+        let engine =
+            Engine::with_project(profiles.clone(), self.preprocessing.project(&self.files));
         let mut whole = EstimateDocument {
             schema: "warplens.estimate/1",
             results: Vec::new(),

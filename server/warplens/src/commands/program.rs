@@ -67,7 +67,7 @@ impl Program {
         });
         let text = match format {
             Format::Json => {
-                let mut text = serde_json::to_string_pretty(&document)?;
+                let mut text = warplens_report::style::json(&document)?;
                 text.push('\n');
                 text
             }
@@ -91,8 +91,11 @@ impl Program {
         }
         self.preprocessing.apply(&mut config.settings);
         self.clock.apply(&mut config.settings);
-        let engine =
-            Engine::with_project(profiles, input::project(std::slice::from_ref(&self.folder)));
+        let engine = Engine::with_project(
+            profiles,
+            self.preprocessing
+                .project(std::slice::from_ref(&self.folder)),
+        );
         let mains = self.mains(&engine)?;
         let root = std::path::absolute(&self.folder)?;
         let root = if root.is_dir() {

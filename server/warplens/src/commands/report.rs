@@ -58,8 +58,10 @@ impl Report {
         self.preprocessing.apply(&mut config.settings);
         self.clock.apply(&mut config.settings);
         let source = input::read(&self.file).map_err(|why| anyhow!(why.line(&self.file)))?;
-        let engine =
-            Engine::with_project(profiles, input::project(std::slice::from_ref(&self.file)));
+        let engine = Engine::with_project(
+            profiles,
+            self.preprocessing.project(std::slice::from_ref(&self.file)),
+        );
         let named = output::redirected().and_then(|out| out.extension());
         let format = self.format.unwrap_or(match named {
             Some(extension) if extension == "md" || extension == "markdown" => Format::Markdown,

@@ -94,7 +94,10 @@ impl Sweep {
             .as_deref()
             .and_then(|id| profiles.get(id))
             .map(|profile| profile.name.clone());
-        let engine = Engine::with_project(profiles, input::project(std::slice::from_ref(&file)));
+        let engine = Engine::with_project(
+            profiles,
+            self.preprocessing.project(std::slice::from_ref(&file)),
+        );
         let mut tuned = TunedKernel::new(
             Arc::new(engine),
             source.document,

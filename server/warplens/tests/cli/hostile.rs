@@ -134,3 +134,98 @@ fn a_program_behind_a_link_that_leaves_the_project_launches_nothing_here() {
     let (threads, source) = block(&folder);
     assert_eq!(threads, Some(96), "{source}");
 }
+
+/// A kernel whose stride a header beside its project decides, as JSON says it.
+fn beside_a_secret(include: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("secret.h", "#define STRIDE 32\n");
+    folder.write("own/.git/HEAD", "");
+    folder.write(
+        "own/src/copy.cu",
+        &format!(
+            "#include \"{include}\"\n#ifndef STRIDE\n#define STRIDE 1\n#endif\n\
+             __global__ void copy(float *out, const float *in) {{\n    \
+             int i = blockIdx.x * blockDim.x + threadIdx.x;\n    out[i] = in[STRIDE * i];\n}}\n"
+        ),
+    );
+    folder
+}
+
+#[test]
+fn an_include_leads_out_of_the_project_only_where_the_command_line_lets_it() {
+    let linked = beside_a_secret("link.h");
+    symlink("../../secret.h", linked.path().join("own/src/link.h")).expect("a link");
+    let dots = beside_a_secret("../../secret.h");
+    for folder in [linked, dots] {
+        let strided = |options: &[&str]| {
+            let run = folder.run(&[&["check", "--show", "hint"], options].concat());
+            run.out.contains("mem/strided")
+        };
+        // Whether the file is named, its folder or its project.
+        for place in ["own/src/copy.cu", "own/src", "own"] {
+            assert!(!strided(&[place]), "{place}");
+            assert!(strided(&[place, "--includes-outside-workspace"]), "{place}");
+            assert!(strided(&[place, "-I", "."]), "{place}");
+        }
+        // What is checked is read whole.
+        assert!(strided(&["."]));
+        let estimate = folder.run(&["estimate", "own/src/copy.cu", "--format", "json"]);
+        let missing = estimate.json()["missing_includes"].to_string();
+        assert!(
+            missing.contains("outside the workspace")
+                && missing.contains("--includes-outside-workspace"),
+            "{missing}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_that_is_checked_alone_reads_the_headers_of_its_project() {
+    let folder = beside_a_secret("../include/stride.h");
+    folder.write("own/include/stride.h", "#define STRIDE 32\n");
+    for place in ["own/src/copy.cu", "own/src"] {
+        let run = folder.run(&["check", "--show", "hint", place]);
+        assert!(run.out.contains("mem/strided"), "{place}: {}", run.out);
+    }
+}
+
+/// Code that carries what acts wherever it is quoted: in names, assembly, options and names of headers.
+const ACTING: &str = "#include \"no\u{1b}[31m\u{202e}.h\"\n\
+    __global__ void copy(float *out\u{202e}, const float *in, int n) {\n    \
+    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+    asm volatile(\"none\u{1b}[31m\u{7}\u{202e} %0;\" :: \"r\"(i));\n    \
+    if (i < n) out\u{202e}[i * 32] = in[i] + no\u{202e}(i);\n}\n\
+    int main() {\n    float *a, *b;\n    cudaMalloc(&a, 4096);\n    cudaMalloc(&b, 4096);\n    \
+    copy<<<1, 32>>>(a, b, atoi(\"3\u{1b}[31m\"));\n}\n";
+
+#[test]
+fn what_a_project_spells_acts_in_no_output() {
+    let folder = Folder::new();
+    folder.write("k.cu", ACTING);
+    folder.write(
+        "warplens.toml",
+        "[rules]\n\"mem/none\\u001b[31m\\u202e\" = \"off\"\n\"none\\u0007\\u202e\" = 3\n\
+         [defines]\n\"A\\u001b[31m\" = \"\\u202e\"\n",
+    );
+    let options: [&[&str]; 13] = [
+        &["check", ".", "--show", "hint", "--stats", "--losses"],
+        &["check", ".", "--format", "json"],
+        &["check", ".", "--format", "sarif"],
+        &["check", ".", "--format", "github"],
+        &["check", ".", "--format", "gitlab"],
+        &["estimate", "k.cu"],
+        &["estimate", "k.cu", "--format", "json"],
+        &["program", "."],
+        &["program", ".", "--format", "json"],
+        &["program", ".", "--format", "html"],
+        &["report", "k.cu"],
+        &["doctor"],
+        &["estimate", "k.cu", "--kernel", "no\u{1b}[31m\u{202e}"],
+    ];
+    for options in options {
+        let run = folder.run(options);
+        assert!(!(run.out.is_empty() && run.err.is_empty()), "{options:?}");
+        harmless(&options.join(" "), &run.out);
+        harmless(&options.join(" "), &run.err);
+    }
+}

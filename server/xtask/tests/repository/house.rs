@@ -56,6 +56,17 @@ const IMPURE: &[&str] = &[
     ".is_dir()",
 ];
 
+/// Crates that are never shipped: they read the repository, and what they are told to.
+const NEVER_SHIPPED: [&str; 4] = ["lab", "xtask", "oracle", "latency"];
+
+/// What opens a file to be read, past the reader of regular files.
+const OPENS: [&str; 4] = [
+    "fs::read(",
+    "fs::read_to_string",
+    "File::open",
+    "OpenOptions",
+];
+
 /// A module by its path in the crate: `build/loops`; the root is empty.
 type Module = Vec<String>;
 
@@ -307,6 +318,27 @@ fn what_computes_answers_reads_no_file_and_no_clock() {
             }
             for word in IMPURE.iter().filter(|word| source.contains(**word)) {
                 wrong.push(format!("{name}, {}: `{word}`", module.join("/")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files are hostile: they are opened in one way, which ends, takes no more memory than allowed and leaves devices alone.
+#[test]
+fn one_module_opens_files() {
+    let mut wrong = Vec::new();
+    for (name, folder) in crates() {
+        if NEVER_SHIPPED.contains(&name.as_str()) {
+            continue;
+        }
+        for (module, source) in modules(&folder) {
+            let module = module.join("/");
+            if (name.as_str(), module.as_str()) == ("base", "regular") {
+                continue;
+            }
+            for word in OPENS.iter().filter(|word| source.contains(**word)) {
+                wrong.push(format!("{name}, {module}: `{word}`"));
             }
         }
     }

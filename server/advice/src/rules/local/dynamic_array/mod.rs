@@ -86,14 +86,25 @@ fn unrolled(ctx: &Context<'_>, accesses: &[usize]) -> Option<f64> {
         }
     });
     let mut kernel = ctx.kernel.clone();
-    fold_block(&mut Unrolled(&counters), &mut kernel.body);
+    let mut unrolled = Unrolled {
+        counters: &counters,
+        loops: 0,
+    };
+    fold_block(&mut unrolled, &mut kernel.body);
+    if unrolled.loops == 0 {
+        return None;
+    }
     let again = ctx.recompile(&kernel)?;
     let of_array = |(site, _, times): &(Site, Class, f64)| *times > 0.0 && sites.contains(site);
     (!again.after.iter().any(of_array)).then(|| crate::believed(again.gain))
 }
 
 /// Asks for the loops to be unrolled that step one of these.
-struct Unrolled<'a>(&'a [VarId]);
+struct Unrolled<'a> {
+    counters: &'a [VarId],
+    /// How many there are.
+    loops: usize,
+}
 
 impl Fold for Unrolled<'_> {
     fn statement(&mut self, statement: &mut Stmt) {
@@ -102,9 +113,10 @@ impl Fold for Unrolled<'_> {
             unroll: unroll @ None,
             ..
         } = &mut statement.kind
-            && step.reads(self.0)
+            && step.reads(self.counters)
         {
             *unroll = Some(0);
+            self.loops += 1;
         }
         fold_statement(self, statement);
     }

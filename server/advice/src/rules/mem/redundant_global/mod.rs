@@ -155,6 +155,8 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
 fn reused(ctx: &Context<'_>) -> Vec<Reused> {
     let facts = ctx.facts;
     let accesses = &facts.accesses;
+    // What is loaded ahead of a loop is not loaded as often as what is loaded in it, however alike they move.
+    let turns = |index: usize| trips(&ctx.input.flow.nodes, index, &mut Vec::new());
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (index, access) in accesses.iter().enumerate().take(MOST) {
         if !is_load(access) || access.requests.is_none_or(|requests| requests <= 0.0) {
@@ -168,6 +170,7 @@ fn reused(ctx: &Context<'_>) -> Vec<Reused> {
             first.array == access.array
                 && first.bytes_per_lane == access.bytes_per_lane
                 && (a.thread, a.block, &a.loops) == (b.thread, b.block, &b.loops)
+                && turns(group[0]) == turns(index)
         };
         match groups.iter_mut().find(alike) {
             Some(group) => group.push(index),

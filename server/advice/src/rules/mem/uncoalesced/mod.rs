@@ -87,12 +87,14 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         loops.get(&access).copied()
     };
     let mut whole = Whole::default();
+    let joined = siblings::Joined::of(ctx);
+    let turns = siblings::Turns::new(ctx);
     let candidates = ctx
         .facts
         .accesses
         .iter()
         .enumerate()
-        .filter(|(index, _)| !siblings::is_joined(ctx, *index))
+        .filter(|(_, access)| !joined.hold(access))
         .filter_map(|(index, access)| {
             if column_walk::rows::is_walked(ctx, index, innermost) {
                 return Some(row_by_data(ctx, index, access));
@@ -113,7 +115,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     None => (rule.cure)(&short(&access.array)),
                 },
                 cause: (rule.cause)(&costly),
-                loudness: loudness(ctx, rule.id, index),
+                loudness: loudness(ctx, rule.id, index, &turns),
                 gain: whole,
             })
         })
@@ -146,11 +148,11 @@ impl<'a> Whole<'a> {
 }
 
 /// Whether a cache catches what an access moves too much.
-fn loudness(ctx: &Context<'_>, rule: &str, index: usize) -> Loudness {
+fn loudness(ctx: &Context<'_>, rule: &str, index: usize, turns: &siblings::Turns<'_>) -> Loudness {
     let caught = if rule == misaligned::RULE.id {
         misaligned::is_caught(ctx)
     } else {
-        siblings::use_the_rest(ctx, index) || siblings::is_piece(ctx, index)
+        siblings::use_the_rest(ctx, index, turns) || siblings::is_piece(ctx, index)
     };
     match caught {
         false => Loudness::ByGain,
