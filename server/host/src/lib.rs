@@ -169,14 +169,16 @@ impl Real {
 pub const BOX_BYTES: &str = "box bytes";
 
 /// The blocks of a launch along one axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Blocks {
     /// That many.
     Known(u64),
-    /// ⌊(argument + add) / divisor⌋ · times, and at most `most`
+    /// Not known.
+    Open,
+    /// ⌊(number + add) / divisor⌋ · times, and at most `most`
     Follow {
-        /// Position among the launch's arguments.
-        argument: usize,
+        /// What they follow.
+        number: Followed,
         /// What is added before the division.
         add: i64,
         /// At least 1.
@@ -188,25 +190,26 @@ pub enum Blocks {
     },
 }
 
-impl Blocks {
-    /// How many there are where arguments have these values; at least one.
-    pub fn count(self, argument: &dyn Fn(usize) -> Option<i64>) -> Option<u64> {
-        match self {
-            Blocks::Known(blocks) => Some(blocks),
-            Blocks::Follow {
-                argument: at,
-                add,
-                divisor,
-                times,
-                most,
-            } => {
-                let value = argument(at)?.checked_add(add)?.div_euclid(divisor);
-                u64::try_from(value.checked_mul(times)?.min(most))
-                    .ok()
-                    .map(|blocks| blocks.max(1))
-            }
-        }
-    }
+/// The number that blocks follow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Followed {
+    /// An argument of the launch, by its position.
+    Argument(usize),
+    /// What is made of two others.
+    Of(Composed, Arc<[Blocks; 2]>),
+}
+
+/// How a number is made of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Composed {
+    /// The sum.
+    Sum,
+    /// The first less the second.
+    Difference,
+    /// The product.
+    Product,
+    /// The first by the second, rounded down.
+    Quotient,
 }
 
 impl LaunchSite {
