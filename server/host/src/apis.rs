@@ -349,6 +349,12 @@ impl Host<'_> {
         };
         let place = node.byte_range();
         let error = Some(Value::Unknown);
+        if name.contains("Graph") || name.contains("Capture") {
+            let values: Vec<Value> = (0..arguments.len()).map(value).collect();
+            if self.graph_call(name, &values) {
+                return error;
+            }
+        }
         match name {
             "cudaLaunchKernel"
             | "cudaLaunchCooperativeKernel"
@@ -438,7 +444,9 @@ impl Host<'_> {
                     ..Config::default()
                 };
                 self.give_array(&mut config, &field("kernelParams"));
+                let mark = self.graph_mark();
                 self.met(&kernels, &config, place, source);
+                self.into_graph(&value(1), mark);
                 None
             }
             "cuLaunchKernel"

@@ -151,19 +151,39 @@ impl Host<'_> {
         if self.beside > 0 || self.running.is_none() {
             return;
         }
-        if self.events.len() >= MOST_EVENTS {
-            self.lost_events = true;
-            return;
-        }
         let around = self.around.iter().rev();
         let mut around = around.filter(|around| around.decides.is_loop());
-        self.events.push(HostEvent {
+        let event = HostEvent {
             kind,
             call: call.to_owned(),
             place: place(range, source),
             often: self.often(),
             around: around.next().map(|around| Arc::clone(&around.decides)),
-        });
+        };
+        self.happened(event);
+    }
+
+    /// Notes an event, unless there are too many.
+    pub(super) fn happened(&mut self, event: HostEvent) {
+        if self.events.len() < MOST_EVENTS {
+            self.events.push(event);
+        } else {
+            self.lost_events = true;
+        }
+    }
+
+    /// How often is done what is done that often each time that the walk comes here.
+    pub(super) fn often_each(&mut self, each: u64) -> Often {
+        let Some(running) = &mut self.running else {
+            return self.often();
+        };
+        let times = running.times;
+        running.times = times.saturating_mul(each);
+        let often = self.often();
+        if let Some(running) = &mut self.running {
+            running.times = times;
+        }
+        often
     }
 
     /// How often what is walked now is done.

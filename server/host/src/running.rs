@@ -13,6 +13,7 @@ use super::builds::{self, Build};
 use super::containers::whole;
 use super::contents;
 use super::events::{self, HostEvent, Side};
+use super::graphs::Graphs;
 use super::index::{self, Index};
 use super::nodes::{condition_of, parameter_list, parts};
 use super::numbers::{self, Loop};
@@ -97,6 +98,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             asked_for_residency: false,
             apart: 0,
             options: Options::default(),
+            graphs: Graphs::default(),
             words_left: None,
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
@@ -111,6 +113,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
         });
         host.begin_generators();
         host.run_main(main, run);
+        host.graphs_not_launched();
         let cut = host.is_spent() || host.lost_events;
         let (sites, became) = merged(std::mem::take(&mut host.sites));
         let (events, more) = events::merged(std::mem::take(&mut host.events), &became);

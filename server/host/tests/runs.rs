@@ -3,7 +3,7 @@
 mod common;
 
 use common::running::{LAUNCH, data, launches, n, ran, ran_on, ran_under};
-use warplens_host::Device;
+use warplens_host::{Device, HostEventKind};
 
 #[test]
 fn what_loops_count_is_known() {
@@ -385,4 +385,57 @@ fn a_map_whose_type_has_another_name_is_one() {
         ),
     );
     assert_eq!(found, Some(7));
+}
+
+#[test]
+fn what_a_graph_holds_is_done_as_often_as_it_is_launched() {
+    let counts = |body: &str| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ data[threadIdx.x] = n; }}\n\
+             int main() {{ int *d; cudaStream_t s; cudaGraph_t g; cudaGraphExec_t e; {body} return 0; }}\n"
+        );
+        let found = ran(&text, &[]);
+        let launches = found.events.iter().filter_map(|event| match event.kind {
+            HostEventKind::Launch(_) => Some(event.often.number()),
+            _ => None,
+        });
+        let launches: Vec<Option<u64>> = launches.collect();
+        let sites: Vec<Option<u64>> = found.sites.iter().map(|site| site.count).collect();
+        assert_eq!(launches, sites);
+        launches
+    };
+    let capture = "cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+        for (int i = 0; i < 10; i++) k<<<4, 64, 0, s>>>(d, 1);
+        cudaStreamEndCapture(s, &g); cudaGraphInstantiate(&e, g, NULL, NULL, 0);";
+    assert_eq!(
+        counts(&format!(
+            "{capture} for (int i = 0; i < 300; i++) cudaGraphLaunch(e, s);"
+        )),
+        [Some(3000)]
+    );
+    // Made in the first turn of the loop that launches it.
+    let lazily = format!(
+        "bool made = false; for (int i = 0; i < 50; i++) {{
+           if (!made) {{ {capture} made = true; }} cudaGraphLaunch(e, s); }}"
+    );
+    assert_eq!(counts(&lazily), [Some(500)]);
+    // Captured again in each turn, with what the turn launches.
+    let again = "for (int i = 0; i < 5; i++) {
+           cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+           k<<<4, 64, 0, s>>>(d, i);
+           cudaStreamEndCapture(s, &g);
+           if (i == 0) cudaGraphInstantiate(&e, g, NULL, NULL, 0);
+           else cudaGraphExecUpdate(e, g, NULL);
+           cudaGraphLaunch(e, s); cudaGraphLaunch(e, s); }";
+    assert_eq!(counts(again), [Some(2); 5]);
+    // Two of them, and how often one is launched is not known.
+    let two = format!(
+        "{capture} cudaGraphLaunch(e, s);
+         cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal); k<<<8, 64, 0, s>>>(d, 2);
+         cudaStreamEndCapture(s, &g); cudaGraphInstantiate(&e, g, NULL, NULL, 0);
+         for (int i = 0; i < time(0); i++) cudaGraphLaunch(e, s);"
+    );
+    assert_eq!(counts(&two), [Some(10), None]);
+    // No launch of it is in sight.
+    assert_eq!(counts(capture), [Some(10)]);
 }
