@@ -231,6 +231,18 @@ impl Host<'_> {
                 self.forget_whole(&place);
                 Some(value)
             }
+            ("swap", [a, b]) if self.exchanged(a, b) => Some(Value::Unknown),
+            ("exchange", [object, new]) => {
+                let place = object.place.clone()?;
+                let holds = self.is_container(&place) || self.is_container_value(&new.value);
+                let old = self.read(&place);
+                if holds || matches!(old, Value::Unknown) {
+                    self.forget_whole(&place);
+                    return Some(Value::Unknown);
+                }
+                self.write(&place, new.value.clone());
+                Some(old)
+            }
             ("swap" | "exchange" | "back_inserter" | "front_inserter" | "inserter", [..]) => {
                 for argument in arguments {
                     match (&argument.place, &argument.value) {
@@ -243,6 +255,36 @@ impl Host<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Two variables have each the other's value; false where it is not known where both are.
+    fn exchanged(&mut self, a: &Argument, b: &Argument) -> bool {
+        let (Some(first), Some(second)) = (&a.place, &b.place) else {
+            return false;
+        };
+        let (was, is) = (self.read(first), self.read(second));
+        match (self.is_container(first), self.is_container(second)) {
+            (true, true) if first.path.is_empty() && second.path.is_empty() => {
+                let bytes = [first, second].map(|place| self.slots[place.slot].bytes);
+                self.write(first, is);
+                self.write(second, was);
+                self.set_bytes(first.slot, bytes[1]);
+                self.set_bytes(second.slot, bytes[0]);
+            }
+            (false, false) => {
+                self.write(first, is);
+                self.write(second, was);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn is_container_value(&self, value: &Value) -> bool {
+        matches!(
+            value,
+            Value::Container(_) | Value::Array(_) | Value::Data(_)
+        )
     }
 
     /// Nothing is known any more of what is there, not even how long it is.

@@ -439,3 +439,34 @@ fn what_a_graph_holds_is_done_as_often_as_it_is_launched() {
     // No launch of it is in sight.
     assert_eq!(counts(capture), [Some(10)]);
 }
+
+#[test]
+fn what_is_exchanged_is_known_on_both_sides() {
+    let text = "template <class T> struct Buffer {
+          T *data = nullptr; size_t size = 0;
+          explicit Buffer(size_t n) : size(n) { cudaMalloc(&data, n * sizeof(T)); }
+          Buffer(Buffer &&other) : data(std::exchange(other.data, nullptr)), size(std::exchange(other.size, 0)) {}
+        };
+        __global__ void k(float *a, float *b, int n) { a[n] = b[n]; }
+        int main() { Buffer<float> a(100), b(200); std::swap(a, b);
+          k<<<1, 64>>>(a.data, b.data, a.size);
+          float *p, *q; cudaMalloc(&p, 16); cudaMalloc(&q, 32); std::swap(p, q); k<<<1, 64>>>(p, q, 0);
+          std::vector<float> v(10), w(20); std::swap(v, w); k<<<1, 64>>>(v.data(), w.data(), v.size());
+          int old = std::exchange(p, q) == q; Buffer<float> c(std::move(a)); k<<<1, 64>>>(p, c.data, c.size);
+          std::unique_ptr<float[]> u(new float[5]), s(new float[6]); std::swap(u, s); k<<<1, 64>>>(u.get(), s.get(), 1); }";
+    let sites = ran(text, &[]).sites;
+    let seen: Vec<(Option<u64>, Option<u64>, Option<i64>)> = sites
+        .iter()
+        .map(|site| (site.extents[0], site.extents[1], site.arguments[2]))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (Some(800), Some(400), Some(200)),
+            (Some(32), Some(16), Some(0)),
+            (Some(80), Some(40), Some(20)),
+            (Some(16), Some(800), Some(200)),
+            (Some(24), Some(20), Some(1)),
+        ]
+    );
+}
