@@ -121,6 +121,12 @@ impl Host<'_> {
                 }
             }
             [first, last, ..] => match (&first.value, &last.value) {
+                (Value::Address(first), Value::Address(last))
+                    if self.elements_from_to(first, last).is_some() =>
+                {
+                    let elements = self.elements_from_to(first, last);
+                    self.assign(&place, elements.unwrap_or(Value::Unknown));
+                }
                 (Value::Address(first), Value::Address(last)) => {
                     let count = if first.slot == last.slot {
                         elements_between(first, last)
@@ -136,6 +142,18 @@ impl Host<'_> {
                 }
             },
         }
+    }
+
+    /// The elements of an array from one to another, where the array is a list.
+    fn elements_from_to(&self, first: &Place, last: &Place) -> Option<Value> {
+        let (from, to) = (first.element()?, last.element()?);
+        if first.slot != last.slot {
+            return None;
+        }
+        let Value::Array(all) = &self.slots.get(first.slot)?.value else {
+            return None;
+        };
+        Some(Value::list(all.get(from..to)?.to_vec()))
     }
 
     /// A copy of what a variable holds: not known where its class says itself what that is.

@@ -470,3 +470,62 @@ fn what_is_exchanged_is_known_on_both_sides() {
         ]
     );
 }
+
+#[test]
+fn options_are_found_as_the_helpers_of_the_samples_do() {
+    let n = |read: &str, arguments: &[&str]| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ data[n] = 1; }}\n\
+             int main(int argc, char **argv) {{ int *d; int n = 5; {read} k<<<1, 64>>>(d, n); }}\n"
+        );
+        ran(&text, arguments).sites[0].arguments[1]
+    };
+    let guarded = "if (checkCmdLineFlag(argc, (const char **)argv, \"n\"))
+        n = getCmdLineArgumentInt(argc, (const char **)argv, \"n\");";
+    assert_eq!(n(guarded, &["-v", "--n=1000"]), Some(1000));
+    assert_eq!(n(guarded, &["-n"]), Some(0));
+    assert_eq!(n(guarded, &["nodes=7"]), Some(5));
+    let with_sign = "n = getCmdLineArgumentInt(argc, (const char **)argv, \"width=\");";
+    assert_eq!(n(with_sign, &["-width=64"]), Some(64));
+    let text =
+        "char *s; if (getCmdLineArgumentString(argc, (const char **)argv, \"s\", &s)) n = atoi(s);";
+    assert_eq!(n(text, &["-s=12"]), Some(12));
+    assert_eq!(n(text, &[]), Some(5));
+}
+
+#[test]
+fn arguments_are_gone_through_as_programs_of_today_do() {
+    let n = |body: &str| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ data[n] = 1; }}\n\
+             int main(int argc, char **argv) {{ int *d; int n = 5; {body} k<<<1, 64>>>(d, n); }}\n"
+        );
+        let sites = ran(&text, &["--width=640", "--n", "3"]).sites;
+        sites[0].arguments[1]
+    };
+    assert_eq!(
+        n("std::vector<std::string> args(argv + 1, argv + argc);
+           for (size_t i = 0; i < args.size(); i++) if (args[i] == \"--n\") n = std::stoi(args[++i]);"),
+        Some(3)
+    );
+    assert_eq!(
+        n(
+            "for (const auto &arg : std::vector<std::string_view>(argv, argv + argc)) if (arg == \"--n\") n = 8;"
+        ),
+        Some(8)
+    );
+    assert_eq!(
+        n("std::string_view a = argv[1]; auto text = a.substr(8);
+           std::from_chars(text.data(), text.data() + text.size(), n);"),
+        Some(640)
+    );
+    assert_eq!(
+        n("std::string s = argv[2]; std::from_chars(s.data(), s.data() + s.size(), n);"),
+        Some(5)
+    );
+    // What is not known is not read either.
+    assert_eq!(
+        n("char s[64]; fgets(s, 64, stdin); std::from_chars(s, s + 64, n);"),
+        None
+    );
+}
