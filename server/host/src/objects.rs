@@ -174,7 +174,7 @@ impl<'p> Host<'p> {
         list: Node<'t>,
         source: Source,
     ) -> Vec<Argument<'t>> {
-        if self.index.classes.contains_key(&class.name) {
+        if self.index.classes.contains_key(&class.name) || class.name == "Buffer" {
             return self.arguments(list, source);
         }
         let values = parts(list)
@@ -532,6 +532,9 @@ impl<'p> Host<'p> {
                 return Value::Dims(Value::list(values).extents());
             }
             "EnqueueArgs" => return Host::enqueue_arguments(&values),
+            "Buffer" if self.running.is_some() && !self.index.classes.contains_key("Buffer") => {
+                return self.opencl_buffer(given, source);
+            }
             "Kernel" | "KernelFunctor" | "make_kernel" => {
                 if let [_, name, ..] = values.as_slice()
                     && let Some(name) = self.whole_text_in(name)

@@ -3,7 +3,7 @@
 mod common;
 
 use common::running::{LAUNCH, data, launches, n, ran, ran_on, ran_under};
-use warplens_host::{Device, HostEventKind};
+use warplens_host::{Device, Direction, HostEventKind};
 
 #[test]
 fn what_loops_count_is_known() {
@@ -528,4 +528,32 @@ fn arguments_are_gone_through_as_programs_of_today_do() {
         n("char s[64]; fgets(s, 64, stdin); std::from_chars(s, s + 64, n);"),
         None
     );
+}
+
+#[test]
+fn buffers_of_the_bindings_are_as_large_as_what_they_are_made_of() {
+    let text = "__global__ void k(float *d, int n) { d[n] = 1; }\n\
+        int main() { std::vector<float> v(1000, 0.5f); cl::Context c; cl::CommandQueue q;
+        cl::Buffer of_range(c, v.begin(), v.end(), true);
+        cl::Buffer of_size(c, CL_MEM_WRITE_ONLY, sizeof(float) * 64);
+        cl::Buffer filled(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, 256, v.data());
+        hipLaunchKernelGGL(k, 1, 64, 0, 0, of_range, 1);
+        hipLaunchKernelGGL(k, 1, 64, 0, 0, of_size, 2);
+        hipLaunchKernelGGL(k, 1, 64, 0, 0, filled, 3);
+        cl::copy(q, v.begin(), v.end(), of_range); cl::copy(q, of_range, v.begin(), v.end()); }";
+    let found = ran(text, &[]);
+    let extents: Vec<Option<u64>> = found.sites.iter().map(|site| site.extents[0]).collect();
+    assert_eq!(extents, [Some(4000), Some(256), Some(256)]);
+    let copies = found.events.iter().filter_map(|event| match &event.kind {
+        HostEventKind::Copy(copy) => Some((copy.direction?, copy.size.bytes?)),
+        _ => None,
+    });
+    let to = Direction::HostToDevice;
+    let expected = [
+        (to, 4000),
+        (to, 256),
+        (to, 4000),
+        (Direction::DeviceToHost, 4000),
+    ];
+    assert_eq!(copies.collect::<Vec<_>>(), expected);
 }
