@@ -307,6 +307,7 @@ impl Host<'_> {
                     extents: extents.clone(),
                     contents: contents.clone(),
                     count,
+                    represents: false,
                     of_run: None,
                 },
                 beside,
@@ -781,14 +782,14 @@ fn blocks(global: &[Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
     let Some(local) = local else {
         return Extent::UNKNOWN;
     };
-    std::array::from_fn(|at| match global[at] {
+    std::array::from_fn(|at| match &global[at] {
         Extent::Unknown => Extent::Unknown,
         Extent::Known(global) => Extent::Known(global.div_ceil(local[at].max(1))),
         Extent::Linked(global) => {
             let local = local[at] as i64;
             let padded = with_linked(
                 BinaryOperator::Add,
-                &Value::Linked(global),
+                &Value::Linked(global.clone()),
                 &Value::int(local - 1),
             );
             let [blocks, ..] =

@@ -48,6 +48,7 @@ mod recording;
 mod running;
 mod standard;
 mod state;
+mod sweeps;
 mod texts;
 mod toolkit;
 mod unread;
@@ -133,6 +134,8 @@ pub struct LaunchSite {
     pub contents: Vec<Option<Arc<[u8]>>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
     pub count: Option<u64>,
+    /// It represents launches of a long loop that differ by the loop's counter.
+    pub represents: bool,
     /// A run of the program makes it, with these values: how it was started, in words.
     pub of_run: Option<Arc<str>>,
 }
@@ -243,6 +246,7 @@ impl LaunchSite {
             extents: Vec::new(),
             contents: Vec::new(),
             count: None,
+            represents: false,
             of_run: None,
         }
     }
