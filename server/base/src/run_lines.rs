@@ -264,6 +264,35 @@ pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
 
 /// The lines that start the program: `./main 10000 200`, with or without a prompt before it, behind others, or quoted in a sentence.
 pub fn in_script(text: &str, program: Program) -> Vec<RunLine> {
+    let found = script_lines(text, &|word| program.is(word));
+    if found.is_empty() && program.only {
+        // Beside the only program of a folder, what is no script is that program, whatever its name.
+        return script_lines(text, &is_no_script);
+    }
+    found
+}
+
+/// Whether a command seems to be built from source: it has no ending, and no name of those that build and test.
+fn is_no_script(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let usual = [
+        "configure",
+        "build",
+        "compile",
+        "make",
+        "install",
+        "setup",
+        "bootstrap",
+        "run",
+        "test",
+        "clean",
+        "gradlew",
+        "waf",
+    ];
+    !name.is_empty() && !name.contains('.') && !usual.contains(&name)
+}
+
+fn script_lines(text: &str, is_program: &dyn Fn(&str) -> bool) -> Vec<RunLine> {
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
     let mut found = Vec::new();
     for (at, line) in text.lines().take(MOST_LINES).enumerate() {
@@ -284,7 +313,7 @@ pub fn in_script(text: &str, program: Program) -> Vec<RunLine> {
             // `[options]`, `<file>`: how it can be started, not how it is.
             if is_command(command) && !command.contains(['[', '<']) {
                 let command = with_shell_values(command, &variables);
-                found.extend(started(&command, at, |word| program.is(word)));
+                found.extend(started(&command, at, is_program));
             }
         }
     }
@@ -343,7 +372,8 @@ fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Opt
         word.starts_with("./") && !word.contains([UNKNOWN, '$', '*']) && is_program(word)
     })?;
     let ends = |word: &String| {
-        matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | "<") || word.contains('>')
+        let sign = matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | "<");
+        sign || word.contains('>') || word.starts_with('#')
     };
     let rest = &words[at + 1..];
     let end = rest.iter().position(ends).unwrap_or(rest.len());
@@ -556,6 +586,19 @@ mod tests {
             .map(|found| (found.program, found.arguments))
             .collect();
         assert_eq!(found, [("./stencil".to_owned(), words(&["256"]))]);
+        // A program of another name, where nothing else is there.
+        let named = "./configure\n./wave -n 100 --steps 5   # five steps\n";
+        let found = in_script(named, ONLY).into_iter();
+        let found: Vec<_> = found
+            .map(|found| (found.program, found.arguments))
+            .collect();
+        let five = words(&["-n", "100", "--steps", "5"]);
+        assert_eq!(found, [("./wave".to_owned(), five)]);
+        let among = Program {
+            only: false,
+            ..ONLY
+        };
+        assert_eq!(in_script(named, among), []);
         // Several ways to start it.
         let several = in_script("./stencil 256\n./stencil 512 8\n", ONLY);
         let several: Vec<_> = several.into_iter().map(|found| found.arguments).collect();

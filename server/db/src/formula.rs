@@ -99,6 +99,28 @@ impl Formula {
         None
     }
 
+    /// The same where each unknown is the product of others, which have these values at the first sample.
+    pub(crate) fn spread(self, together: &[Vec<f64>]) -> Formula {
+        let terms = self.terms.into_iter().map(|term| {
+            let powers = term.powers.iter().zip(together);
+            let powers = powers.flat_map(|(power, group)| group.iter().map(move |_| *power));
+            Term {
+                factor: term.factor,
+                powers: powers.collect(),
+            }
+        });
+        let from = self.from.iter().zip(together).flat_map(|(least, group)| {
+            // The first of them is the one that was varied.
+            let raised = least / group.iter().product::<f64>();
+            let each = group.iter().enumerate();
+            each.map(move |(at, value)| if at == 0 { value * raised } else { *value })
+        });
+        Formula {
+            terms: terms.collect(),
+            from: from.collect(),
+        }
+    }
+
     /// True where it is the same for all values of the unknowns.
     pub(crate) fn is_constant(&self) -> bool {
         let mut powers = self.terms.iter().flat_map(|term| &term.powers);
@@ -354,6 +376,18 @@ mod tests {
         let formula = Formula::of(&made, &others, 2.0).expect("a sum of products");
         let names = ["m".to_owned(), "n".to_owned()];
         assert_eq!(formula.count(&names), "2*m*n + m²");
+    }
+
+    #[test]
+    fn a_product_is_spread_over_its_factors() {
+        let time = |at: &[f64]| 2e-6 * at[0] + 1e-3;
+        let made = samples(&[&[6e3], &[1.2e4], &[2.4e4]], &time);
+        let formula = Formula::of(&made, &samples(&[&[9.6e4]], &time), 2.0).expect("a line");
+        let spread = formula.spread(&[vec![6.0, 1e3]]);
+        let names = ["b".to_owned(), "h".to_owned()];
+        assert_eq!(spread.time(&names), "2.00 ns × b × h + 1.00 µs");
+        assert_eq!(spread.from, [6.0, 1e3]);
+        assert!((spread.value(&[12.0, 2e3]) - time(&[2.4e4])).abs() < 1e-9);
     }
 
     #[test]

@@ -180,7 +180,10 @@ impl Given {
                 values.grid.is_some() || values.global.is_some()
             };
             if !sources.iter().any(before) {
-                follows = site.follows.and_then(|blocks| named(blocks, kernel));
+                follows = site
+                    .follows
+                    .as_ref()
+                    .and_then(|blocks| named(blocks, kernel));
             }
             if place.is_none() && here && !site.range.is_empty() {
                 place = Some(site.range.clone());
@@ -410,43 +413,52 @@ impl Given {
     /// about this many blocks where it depends on sizes without a value.
     fn opened(&self, kernel: &Kernel, mut launch: Launch, blocks: u64) -> Resolved {
         let mut stride = None;
-        let (extents, source) = match &self.follows {
-            Some(follows) => (follows.clone(), Source::Assumed),
-            None => {
-                let used = guard::block_axes(kernel);
-                let asked = guard::asked(kernel, launch.block);
-                let guarded = asked.blocks.iter().any(Option::is_some);
-                let one = used == [false; 3];
-                let mut extents = asked.blocks;
-                let grid_fits = asked.strided.is_some() && !guarded;
-                if grid_fits {
-                    stride = asked.strided;
-                }
-                let full = if grid_fits && used.iter().filter(|used| **used).count() == 1 {
-                    // A grid that strides over the elements is made for the GPU: some full waves.
-                    Size::Number(i64::try_from(blocks).unwrap_or(i64::MAX))
-                } else {
-                    stride = None;
-                    Size::Number(0)
-                };
-                let extents = std::array::from_fn(|axis| {
-                    let open = used[axis] || one && axis == 0;
-                    match extents[axis].take() {
-                        Some(size) => size,
-                        None if !open => Size::Number(1),
-                        None if full != Size::Number(0) => full.clone(),
-                        None => Size::Blocks(axis as u8),
-                    }
-                });
-                (
-                    extents,
-                    if guarded {
-                        Source::Guard
-                    } else {
-                        Source::Assumed
-                    },
-                )
+        // What the launch says of its axes.
+        let mut said = match &self.follows {
+            Some(follows) => follows.each_ref().map(|size| match size {
+                Size::Blocks(_) => None,
+                size => Some(size.clone()),
+            }),
+            None => [None, None, None],
+        };
+        let (extents, source) = if said.iter().all(Option::is_some) {
+            let [x, y, z] = said.map(|size| size.unwrap_or(Size::Number(1)));
+            ([x, y, z], Source::Assumed)
+        } else {
+            let used = guard::block_axes(kernel);
+            let asked = guard::asked(kernel, launch.block);
+            let guarded = asked.blocks.iter().any(Option::is_some);
+            let one = used == [false; 3];
+            let mut extents = asked.blocks;
+            let grid_fits = asked.strided.is_some() && !guarded;
+            if grid_fits {
+                stride = asked.strided;
             }
+            let full = if grid_fits && used.iter().filter(|used| **used).count() == 1 {
+                // A grid that strides over the elements is made for the GPU: some full waves.
+                Size::Number(i64::try_from(blocks).unwrap_or(i64::MAX))
+            } else {
+                stride = None;
+                Size::Number(0)
+            };
+            let extents = std::array::from_fn(|axis| {
+                let open = used[axis] || one && axis == 0;
+                let known = said[axis].take().or_else(|| extents[axis].take());
+                match known {
+                    Some(size) => size,
+                    None if !open && self.follows.is_none() => Size::Number(1),
+                    None if full != Size::Number(0) => full.clone(),
+                    None => Size::Blocks(axis as u8),
+                }
+            });
+            (
+                extents,
+                if guarded {
+                    Source::Guard
+                } else {
+                    Source::Assumed
+                },
+            )
         };
         let mut values = StandIns {
             given: self,
@@ -561,11 +573,16 @@ impl StandIns<'_> {
         });
         let Some(last) = open.pop() else { return };
         let first = self.chosen.len();
-        // All but one are powers of two, of about equal size, the last what is then left.
+        // All but one are about powers of two, of about equal size, the last what is then left.
+        let whole = |symbol: &Size, value: i64| {
+            let granule = size.granule(symbol, 1);
+            let over = value.max(1).saturating_add(granule - 1);
+            over - over % granule
+        };
         let root = |size: &Size, open: &[Size], chosen: &StandIns<'_>| {
             (5..24).map(|power| 1_i64 << power).find(|value| {
                 let at = size.value(&|symbol| match chosen.of(symbol) {
-                    None if open.contains(symbol) || *symbol == last => Some(*value),
+                    None if open.contains(symbol) || *symbol == last => Some(whole(symbol, *value)),
                     known => known,
                 });
                 at.is_none_or(|at| at >= wanted)
@@ -576,11 +593,14 @@ impl StandIns<'_> {
         } else {
             root(size, &open, self).unwrap_or(1024)
         };
-        self.chosen
-            .extend(open.into_iter().map(|symbol| (symbol, value)));
+        let wholes = open.into_iter().map(|symbol| {
+            let value = whole(&symbol, value);
+            (symbol, value)
+        });
+        self.chosen.extend(wholes);
         let granule = match last {
             Size::Blocks(_) => 1,
-            _ => size.granule(GRANULE),
+            _ => size.granule(&last, GRANULE),
         };
         let at = |value: i64| {
             size.value(&|symbol| {
@@ -676,19 +696,18 @@ fn reals(
 }
 
 /// The same in the parameters' names; `None` where one is no integer.
-fn named(follows: [Blocks; 3], kernel: &Kernel) -> Option<[Size; 3]> {
-    let named = |blocks: Blocks| match blocks {
-        Blocks::Known(_) => Some(Size::of_launch(blocks, "")),
-        Blocks::Follow { argument, .. } => kernel
-            .vars
-            .iter()
-            .take(kernel.params as usize)
-            .nth(argument)
-            .filter(|var| matches!(var.ty, Type::Int { .. }))
-            .map(|var| Size::of_launch(blocks, &var.name)),
+fn named(follows: &[Blocks; 3], kernel: &Kernel) -> Option<[Size; 3]> {
+    let name = |argument: usize| {
+        let mut parameters = kernel.vars.iter().take(kernel.params as usize);
+        let var = parameters.nth(argument)?;
+        matches!(var.ty, Type::Int { .. }).then(|| var.name.clone())
     };
     let [x, y, z] = follows;
-    Some([named(x)?, named(y)?, named(z)?])
+    Some([
+        Size::of_launch(x, 0, &name)?,
+        Size::of_launch(y, 1, &name)?,
+        Size::of_launch(z, 2, &name)?,
+    ])
 }
 
 /// The most nearly square x by y of exactly that many.

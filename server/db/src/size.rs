@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use warplens_host::Blocks;
+use warplens_host::{Blocks, Composed, Followed};
 
 /// An integer made of parameters and numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -103,17 +103,25 @@ impl Size {
         }
     }
 
-    /// The least multiple of a number with which the outermost division leaves nothing over.
-    pub(crate) fn granule(&self, of: i64) -> i64 {
-        let by = match self {
-            Size::Ceiling(_, by) => *by,
-            Size::Quotient(_, by) => match **by {
-                Size::Number(by) => by,
-                _ => 1,
+    /// The least multiple of a number with which the divisions of a symbol leave nothing over.
+    pub(crate) fn granule(&self, symbol: &Size, of: i64) -> i64 {
+        if !self.depends_on(symbol) {
+            return of;
+        }
+        let (inner, by) = match self {
+            Size::Ceiling(inner, by) => (&**inner, *by),
+            Size::Quotient(inner, by) => match **by {
+                Size::Number(by) => (&**inner, by),
+                _ => (&**inner, 1),
             },
-            Size::Product(quotient, _) => return quotient.granule(of),
-            _ => 1,
+            Size::AtMost(inner, _) => (&**inner, 1),
+            Size::Product(a, b) | Size::Sum(a, b) | Size::Difference(a, b) => {
+                let first = a.granule(symbol, of);
+                return b.granule(symbol, first);
+            }
+            Size::Number(_) | Size::Parameter(_) | Size::Blocks(_) => return of,
         };
+        let of = inner.granule(symbol, of);
         let (mut a, mut b) = (of, by.max(1));
         while b != 0 {
             (a, b) = (b, a % b);
@@ -121,29 +129,54 @@ impl Size {
         (of / a).saturating_mul(by.max(1))
     }
 
-    /// Blocks as a launch in the source says them; `name` is the parameter that they follow.
-    pub(crate) fn of_launch(blocks: Blocks, name: &str) -> Size {
-        let (add, divisor, times, most) = match blocks {
+    fn depends_on(&self, symbol: &Size) -> bool {
+        let mut found = false;
+        self.each_symbol(&mut |of| found |= of == symbol);
+        found
+    }
+
+    /// Blocks along an axis as a launch in the source says them; `name` is that of the argument at a position. `None` where one
+    /// is no size.
+    pub(crate) fn of_launch(
+        blocks: &Blocks,
+        axis: u8,
+        name: &dyn Fn(usize) -> Option<String>,
+    ) -> Option<Size> {
+        let (number, add, divisor, times, most) = match blocks {
+            Blocks::Open => return Some(Size::Blocks(axis)),
             Blocks::Known(number) => {
-                return Size::Number(i64::try_from(number).unwrap_or(i64::MAX));
+                return Some(Size::Number(i64::try_from(*number).unwrap_or(i64::MAX)));
             }
             Blocks::Follow {
+                number,
                 add,
                 divisor,
                 times,
                 most,
-                ..
-            } => (add, divisor, times, most),
+            } => (number, *add, *divisor, *times, *most),
         };
-        let parameter = Box::new(Size::Parameter(name.to_owned()));
+        let number = Box::new(match number {
+            Followed::Argument(at) => Size::Parameter(name(*at)?),
+            Followed::Of(composed, both) => {
+                let [a, b] = both.each_ref();
+                let a = Box::new(Size::of_launch(a, axis, name)?);
+                let b = Box::new(Size::of_launch(b, axis, name)?);
+                match composed {
+                    Composed::Sum => Size::Sum(a, b),
+                    Composed::Difference => Size::Difference(a, b),
+                    Composed::Product => Size::Product(a, b),
+                    Composed::Quotient => Size::Quotient(a, b),
+                }
+            }
+        });
         let quotient = if divisor > 1 && add == divisor - 1 {
-            Size::Ceiling(parameter, divisor)
+            Size::Ceiling(number, divisor)
         } else {
             let sum = match add {
-                0 => parameter,
-                more @ 1.. => Box::new(Size::Sum(parameter, Box::new(Size::Number(more)))),
+                0 => number,
+                more @ 1.. => Box::new(Size::Sum(number, Box::new(Size::Number(more)))),
                 less => Box::new(Size::Difference(
-                    parameter,
+                    number,
                     Box::new(Size::Number(less.saturating_neg())),
                 )),
             };
@@ -156,10 +189,10 @@ impl Size {
             1 => quotient,
             _ => Size::Product(Box::new(quotient), Box::new(Size::Number(times))),
         };
-        match most {
+        Some(match most {
             i64::MAX => blocks,
             _ => Size::AtMost(Box::new(blocks), most),
-        }
+        })
     }
 
     /// How tightly its outermost operator binds.
@@ -224,12 +257,17 @@ mod tests {
     fn a_launch_is_printed_as_a_person_writes_it() {
         let follow = |add, divisor, times| Blocks::Follow {
             most: i64::MAX,
-            argument: 0,
+            number: Followed::Argument(0),
             add,
             divisor,
             times,
         };
-        let text = |blocks| Size::of_launch(blocks, "n").to_string();
+        let name = |at: usize| ["n", "m"].get(at).map(|name| (*name).to_owned());
+        let text = |blocks| {
+            Size::of_launch(&blocks, 0, &name)
+                .expect("sizes")
+                .to_string()
+        };
         assert_eq!(text(follow(255, 256, 1)), "ceil(n / 256)");
         assert_eq!(text(follow(0, 256, 1)), "n / 256");
         assert_eq!(text(follow(-1, 64, 2)), "(n - 1) / 64 * 2");
@@ -242,6 +280,32 @@ mod tests {
             256,
         );
         assert_eq!(area.to_string(), "ceil(w * h / 256)");
+        let rows = Blocks::Follow {
+            number: Followed::Argument(1),
+            add: 63,
+            divisor: 64,
+            times: 1,
+            most: i64::MAX,
+        };
+        let both = Followed::Of(Composed::Product, [follow(127, 128, 1), rows].into());
+        let tiles = Blocks::Follow {
+            number: both,
+            add: 0,
+            divisor: 1,
+            times: 1,
+            most: i64::MAX,
+        };
+        assert_eq!(text(tiles), "ceil(n / 128) * ceil(m / 64)");
+        assert_eq!(text(Blocks::Open), "gridDim.x");
+    }
+
+    #[test]
+    fn a_size_is_a_multiple_of_what_it_is_divided_by() {
+        let tiles = |name: &str, by| Size::Ceiling(Box::new(parameter(name)), by);
+        let grid = Size::Product(Box::new(tiles("m", 96)), Box::new(tiles("n", 128)));
+        assert_eq!(grid.granule(&parameter("m"), 32), 96);
+        assert_eq!(grid.granule(&parameter("n"), 32), 128);
+        assert_eq!(grid.granule(&parameter("k"), 32), 32);
     }
 
     #[test]

@@ -574,8 +574,11 @@ impl Sampler<'_> {
                 continue;
             }
             let base = vec![1; count];
-            let points = self.points(&of, &base);
-            let formula = self.formula(&of, points.as_ref(), &figure);
+            let together = self.together(&of, model);
+            let varied: Vec<usize> = together.iter().map(|group| group[0]).collect();
+            let of = together.concat();
+            let points = self.points(&varied, &base);
+            let formula = self.formula(&together, points.as_ref(), &figure);
             // What they change of it is less than a formula tells.
             if formula.as_ref().is_some_and(Formula::is_constant) {
                 found.insert(model, closed);
@@ -608,8 +611,8 @@ impl Sampler<'_> {
                     let is_flag = self.analysis.sizes.flags[at];
                     other[at] = if is_flag { RAISED } else { LEAST };
                 }
-                let points = self.points(&of, &other);
-                let other = self.formula(&of, points.as_ref(), &figure);
+                let points = self.points(&varied, &other);
+                let other = self.formula(&together, points.as_ref(), &figure);
                 formula
                     .zip(other)
                     .and_then(|(a, b)| a.time_between(&b, &names))
@@ -698,24 +701,69 @@ impl Sampler<'_> {
                 return Some(milliseconds(figure(there)?));
             }
             let points = self.points(&others, &base);
-            let floor = self.formula(&others, points.as_ref(), &figure)?;
+            let floor = self.formula(&alone(&others), points.as_ref(), &figure)?;
             return Some(floor.time(&self.analysis.sizes.names(&others)));
         }
         None
     }
 
+    /// The formula of unknowns, of some of which only the product counts.
     fn formula(
         &self,
-        of: &[usize],
+        together: &[Vec<usize>],
         points: Option<&(Vec<usize>, Vec<usize>)>,
         figure: &dyn Fn(&Sampled) -> Option<f64>,
     ) -> Option<Formula> {
         let (made, others) = points?;
-        Formula::of(
-            &self.figures(of, made, figure)?,
-            &self.figures(of, others, figure)?,
+        let formula = Formula::of(
+            &self.figures(together, made, figure)?,
+            &self.figures(together, others, figure)?,
             RAISED as f64,
-        )
+        )?;
+        let each = together.iter().map(|group| {
+            let values = group.iter().map(|&at| self.samples[0].values[at] as f64);
+            values.collect()
+        });
+        Some(formula.spread(&each.collect::<Vec<Vec<f64>>>()))
+    }
+
+    /// Each unknown by itself; where these are more than make a formula, those are together of which only the product counts.
+    fn together(&mut self, of: &[usize], model: ModelId) -> Vec<Vec<usize>> {
+        if of.len() <= MOST_UNKNOWNS {
+            return alone(of);
+        }
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for &at in of {
+            let mut all = groups.iter().map(|group| group[0]);
+            match all.position(|first| self.only_multiply(first, at, model)) {
+                Some(group) => groups[group].push(at),
+                None => groups.push(vec![at]),
+            }
+        }
+        groups
+    }
+
+    /// True where raising one of two sizes takes as long as raising the other, and raising both as long as raising one twice.
+    fn only_multiply(&mut self, a: usize, b: usize, model: ModelId) -> bool {
+        let count = self.analysis.sizes.unknowns.len();
+        let mut time = |each: &[(usize, i64)]| {
+            let mut times = vec![1; count];
+            for &(unknown, by) in each {
+                times[unknown] = by;
+            }
+            let sample = self.at(&times)?;
+            self.samples[sample].estimates.get(&model)?.time_ms
+        };
+        let pairs = [
+            (time(&[(a, RAISED)]), time(&[(b, RAISED)])),
+            (
+                time(&[(a, RAISED * RAISED)]),
+                time(&[(a, RAISED), (b, RAISED)]),
+            ),
+        ];
+        pairs
+            .into_iter()
+            .all(|pair| matches!(pair, (Some(one), Some(other)) if !changed(one, other)))
     }
 
     /// What a time depends on that these flags alone change: each combination is tried.
@@ -795,16 +843,19 @@ impl Sampler<'_> {
 
     fn figures(
         &self,
-        of: &[usize],
+        together: &[Vec<usize>],
         samples: &[usize],
         figure: &dyn Fn(&Sampled) -> Option<f64>,
     ) -> Option<Vec<Sample>> {
         let samples = samples.iter().map(|&at| {
             let sample = &self.samples[at];
             Some(Sample {
-                at: of
+                at: together
                     .iter()
-                    .map(|&unknown| sample.values[unknown] as f64)
+                    .map(|group| {
+                        let values = group.iter().map(|&unknown| sample.values[unknown] as f64);
+                        values.product()
+                    })
                     .collect(),
                 figure: figure(sample)?,
             })
@@ -843,12 +894,17 @@ impl Sampler<'_> {
             }
             let points = self.points(&of, &vec![1; unknowns]);
             let figure = |sample: &Sampled| of_class(sample, class);
-            let formula = self.formula(&of, points.as_ref(), &figure);
+            let formula = self.formula(&alone(&of), points.as_ref(), &figure);
             let names = self.analysis.sizes.names(&of);
             found.insert(class, formula.map(|formula| formula.count(&names)));
         }
         found
     }
+}
+
+/// Each by itself.
+fn alone(of: &[usize]) -> Vec<Vec<usize>> {
+    of.iter().map(|&at| vec![at]).collect()
 }
 
 /// True for `bool`.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warplens_ir::Real;
 use warplens_models::{Bottleneck, ModelId, OpenTime};
 use warplens_syntax::Document;
 use warplens_tuning::Configuration;
@@ -220,6 +221,9 @@ impl Overrides {
                 block: configuration.block.map(|block| block.0),
                 dynamic_shared_bytes: configuration.dynamic_shared_bytes,
                 args: configuration.args.clone(),
+                reals: (configuration.reals.iter())
+                    .map(|(name, real)| (name.clone(), Real::from(*real)))
+                    .collect(),
                 ..LaunchValues::default()
             },
             template_args: configuration.template.clone(),

@@ -1,19 +1,21 @@
 //! The ways to launch a kernel: `<<<…>>>`, the functions of CUDA and HIP, OpenCL in C and C++.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use warplens_syntax::nodes::KernelCallSyntax;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, is_word_part};
 
 use super::arguments::Argument;
 use super::events::HostEventKind;
+use super::linked::{Linked, Number};
 use super::members::{members, reals};
 use super::nodes::name_of_function;
 use super::nodes::{meant, parts, text};
 use super::opt_in::{allows_large_clusters, asks_for_shared};
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Step, Value, with_linked};
-use super::{Blocks, LaunchSite, Member, Met, Real};
+use super::{Blocks, Followed, LaunchSite, Member, Met, Real};
 use warplens_hir::{Source, Space};
 use warplens_ir::Bound;
 use warplens_ir::Type;
@@ -246,8 +248,8 @@ impl Host<'_> {
         let through = self.callers();
         let beside = self.beside > 0;
         // What was computed from a value that does not lead here is not known.
-        let all = |extents: [Extent; 3]| {
-            let [x, y, z] = extents.map(Extent::known);
+        let all = |extents: &[Extent; 3]| {
+            let [x, y, z] = extents.each_ref().map(Extent::known);
             Some([x?, y?, z?]).filter(|_| !beside)
         };
         let follows = if beside { None } else { follows(config) };
@@ -278,12 +280,12 @@ impl Host<'_> {
                     range: range.clone(),
                     inside: inside.clone(),
                     through: through.clone(),
-                    grid: all(config.grid),
-                    follows,
+                    grid: all(&config.grid),
+                    follows: follows.clone(),
                     block: config.block,
                     block_sides: config.block_sides,
                     block_varies: false,
-                    global: all(config.global),
+                    global: all(&config.global),
                     dynamic_shared_bytes: config.shared,
                     asks_for_shared: texts
                         .iter()
@@ -305,6 +307,7 @@ impl Host<'_> {
                     extents: extents.clone(),
                     contents: contents.clone(),
                     count,
+                    represents: false,
                     of_run: None,
                 },
                 beside,
@@ -347,6 +350,12 @@ impl Host<'_> {
         };
         let place = node.byte_range();
         let error = Some(Value::Unknown);
+        if name.contains("Graph") || name.contains("Capture") {
+            let values: Vec<Value> = (0..arguments.len()).map(value).collect();
+            if self.graph_call(name, &values) {
+                return error;
+            }
+        }
         match name {
             "cudaLaunchKernel"
             | "cudaLaunchCooperativeKernel"
@@ -436,7 +445,9 @@ impl Host<'_> {
                     ..Config::default()
                 };
                 self.give_array(&mut config, &field("kernelParams"));
+                let mark = self.graph_mark();
                 self.met(&kernels, &config, place, source);
+                self.into_graph(&value(1), mark);
                 None
             }
             "cuLaunchKernel"
@@ -503,7 +514,7 @@ impl Host<'_> {
                 error
             }
             "clEnqueueTask" => {
-                let (global, local) = ([Extent::ONE; 3], Some([1; 3]));
+                let (global, local) = (Extent::ONES, Some([1; 3]));
                 self.enqueue_argument(arguments.get(1)?, global, local, place, source);
                 error
             }
@@ -634,7 +645,7 @@ impl Host<'_> {
         }
         let kernels = self.made_elsewhere(kernel, source);
         let config = Config {
-            grid: blocks(global, local),
+            grid: blocks(&global, local),
             block: local,
             global,
             ..Config::default()
@@ -688,14 +699,15 @@ impl Host<'_> {
         let (Some(dims @ 1..=3), false) =
             (dims, matches!(value, Value::Int(..)) || value.is_open())
         else {
-            return [Extent::Unknown; 3];
+            return Extent::UNKNOWN;
         };
         let elements = self.elements(value);
-        let mut extents = [Extent::ONE; 3];
+        let mut extents = Extent::ONES;
         for (at, extent) in extents.iter_mut().enumerate().take(dims) {
-            *extent = elements
-                .get(at)
-                .map_or(Extent::Unknown, |element| element.extents()[0]);
+            *extent = elements.get(at).map_or(Extent::Unknown, |element| {
+                let [extent, ..] = element.extents();
+                extent
+            });
         }
         extents
     }
@@ -709,7 +721,7 @@ impl Host<'_> {
         place: std::ops::Range<usize>,
         source: Source,
     ) {
-        let grid = blocks(global, local);
+        let grid = blocks(&global, local);
         let set = match &self.slots[slot].value {
             Value::Array(values) => Some(Rc::clone(values)),
             _ => None,
@@ -755,64 +767,73 @@ impl Host<'_> {
 /// The extents of a `cl::NDRange`.
 fn range(value: &Value) -> [Extent; 3] {
     match value {
-        Value::Dims(extents) => *extents,
-        _ => [Extent::Unknown; 3],
+        Value::Dims(extents) => extents.clone(),
+        _ => Extent::UNKNOWN,
     }
 }
 
 fn all_known(extents: [Extent; 3]) -> Option<[u64; 3]> {
-    let [x, y, z] = extents.map(Extent::known);
+    let [x, y, z] = extents.each_ref().map(Extent::known);
     Some([x?, y?, z?])
 }
 
 /// Blocks of that number of threads that cover the whole launch.
-fn blocks(global: [Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
+fn blocks(global: &[Extent; 3], local: Option<[u64; 3]>) -> [Extent; 3] {
     let Some(local) = local else {
-        return [Extent::Unknown; 3];
+        return Extent::UNKNOWN;
     };
-    std::array::from_fn(|at| match global[at] {
+    std::array::from_fn(|at| match &global[at] {
         Extent::Unknown => Extent::Unknown,
         Extent::Known(global) => Extent::Known(global.div_ceil(local[at].max(1))),
         Extent::Linked(global) => {
             let local = local[at] as i64;
             let padded = with_linked(
                 BinaryOperator::Add,
-                &Value::Linked(global),
+                &Value::Linked(global.clone()),
                 &Value::int(local - 1),
             );
-            with_linked(BinaryOperator::Divide, &padded, &Value::int(local)).extents()[0]
+            let [blocks, ..] =
+                with_linked(BinaryOperator::Divide, &padded, &Value::int(local)).extents();
+            blocks
         }
     })
 }
 
-/// How a grid that is not known follows from arguments of the launch.
+/// How a grid that is not known follows from arguments of the launch; `None` where nothing of it is known.
 fn follows(config: &Config) -> Option<[Blocks; 3]> {
-    let mut found = [Blocks::Known(1); 3];
-    let mut some = false;
-    for (blocks, extent) in found.iter_mut().zip(config.grid) {
-        *blocks = match extent {
-            Extent::Unknown => return None,
-            Extent::Known(extent) => Blocks::Known(extent),
-            Extent::Linked(extent) => {
-                some = true;
-                let given = |value: &Value| match value {
-                    Value::Linked(given) if given.number == extent.number => given.moved(),
-                    _ => None,
-                };
-                let mut arguments = config.arguments.iter().enumerate();
-                let (argument, moved) =
-                    arguments.find_map(|(at, value)| Some((at, given(value)?)))?;
-                Blocks::Follow {
-                    argument,
-                    add: extent.add.checked_sub(moved)?,
-                    divisor: extent.divisor,
-                    times: extent.times,
-                    most: extent.most,
-                }
-            }
-        };
-    }
-    some.then_some(found)
+    let found = config.grid.each_ref().map(|extent| match extent {
+        Extent::Unknown => Blocks::Open,
+        Extent::Known(extent) => Blocks::Known(*extent),
+        Extent::Linked(extent) => followed(extent, &config.arguments).unwrap_or(Blocks::Open),
+    });
+    let says = |blocks: &Blocks| !matches!(blocks, Blocks::Open | Blocks::Known(1));
+    found.iter().any(says).then_some(found)
+}
+
+/// How a number follows from arguments.
+fn followed(extent: &Linked, arguments: &[Value]) -> Option<Blocks> {
+    let given = |value: &Value| match value {
+        Value::Linked(given) if given.number == extent.number => given.moved(),
+        _ => None,
+    };
+    let mut all = arguments.iter().enumerate();
+    let argument = all.find_map(|(at, value)| Some((Followed::Argument(at), given(value)?)));
+    let (number, moved) = match (argument, &extent.number) {
+        (Some(argument), _) => argument,
+        (None, Number::Of(composed, both)) => {
+            let [a, b] = &**both;
+            let both = [followed(a, arguments)?, followed(b, arguments)?];
+            (Followed::Of(*composed, Arc::new(both)), 0)
+        }
+        (None, Number::Own(_)) => return None,
+    };
+    Some(Blocks::Follow {
+        number,
+        add: extent.add.checked_sub(moved)?,
+        divisor: extent.divisor,
+        times: extent.times,
+        most: extent.most,
+    })
 }
 
 /// What is inside `reinterpret_cast<…>(…)` and the like.

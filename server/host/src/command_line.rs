@@ -112,12 +112,77 @@ impl Host<'_> {
                 }
                 return next;
             }
+            "from_chars" => {
+                let to = arguments.get(2)?.place.clone()?;
+                let is_real = matches!(self.type_at(&to, &self.read(&to)), Type::Float { .. });
+                let base = arguments.get(3).map_or(Some(10), |_| base(3));
+                match (whole(0), base) {
+                    (Some(text), _) if is_real => self.write(&to, Value::Float(real(&text), 64)),
+                    // What is no number leaves the variable as it is.
+                    (Some(text), Some(base)) => {
+                        if let Some(value) = integer(&text, base) {
+                            self.write(&to, Value::Int(value, 64, true));
+                        }
+                    }
+                    _ => self.forget_at(&to),
+                }
+                Value::Unknown
+            }
+            "checkCmdLineFlag"
+            | "getCmdLineArgumentInt"
+            | "getCmdLineArgumentFloat"
+            | "getCmdLineArgumentString"
+                if !self.index.by_name.contains_key(name) =>
+            {
+                return self.option_of_samples(name, arguments);
+            }
             "getopt" => self.next_option(arguments, None),
             "getopt_long" | "getopt_long_only" => {
                 let long = self.elements(&arguments.get(3)?.value);
                 self.next_option(arguments, Some(&long))
             }
             _ => return None,
+        })
+    }
+
+    /// What the helpers of the CUDA samples find of an option: `-n=1000`, `--n 1000` without its value.
+    fn option_of_samples(&mut self, name: &str, arguments: &[Argument]) -> Option<Value> {
+        let wanted = self.whole_text_in(&arguments.get(2)?.value)?;
+        let count = usize::try_from(arguments.first()?.value.as_int()?).ok()?;
+        let words = self.elements(&arguments.get(1)?.value);
+        let mut found: Option<String> = None;
+        for word in words.get(1..count)? {
+            let word = self.whole_text_in(word)?;
+            let word = word.trim_start_matches('-');
+            let flag = word.split('=').next().unwrap_or(word);
+            let same = match name {
+                "checkCmdLineFlag" => flag.eq_ignore_ascii_case(&wanted),
+                _ => (word.get(..wanted.len()))
+                    .is_some_and(|begin| begin.eq_ignore_ascii_case(&wanted)),
+            };
+            if same {
+                let rest = word.get(wanted.len()..).unwrap_or_default();
+                found = Some(rest.strip_prefix('=').unwrap_or(rest).to_owned());
+            }
+        }
+        let text = found.as_deref().unwrap_or_default();
+        Some(match name {
+            "getCmdLineArgumentInt" => {
+                let value = integer(text, 10).unwrap_or(0);
+                Value::Int(value, 64, true).converted(&Type::INT)
+            }
+            "getCmdLineArgumentFloat" => Value::Float(real(text), 64).converted(&Type::FLOAT),
+            "getCmdLineArgumentString" => {
+                if let Value::Address(to) = &arguments.get(3)?.value {
+                    let value = match &found {
+                        Some(text) => Value::Text(text.as_str().into()),
+                        None => Value::Int(0, 64, true),
+                    };
+                    self.write(to, value);
+                }
+                Value::truth(found.is_some())
+            }
+            _ => Value::truth(found.is_some()),
         })
     }
 

@@ -121,6 +121,12 @@ impl Host<'_> {
                 }
             }
             [first, last, ..] => match (&first.value, &last.value) {
+                (Value::Address(first), Value::Address(last))
+                    if self.elements_from_to(first, last).is_some() =>
+                {
+                    let elements = self.elements_from_to(first, last);
+                    self.assign(&place, elements.unwrap_or(Value::Unknown));
+                }
                 (Value::Address(first), Value::Address(last)) => {
                     let count = if first.slot == last.slot {
                         elements_between(first, last)
@@ -136,6 +142,18 @@ impl Host<'_> {
                 }
             },
         }
+    }
+
+    /// The elements of an array from one to another, where the array is a list.
+    fn elements_from_to(&self, first: &Place, last: &Place) -> Option<Value> {
+        let (from, to) = (first.element()?, last.element()?);
+        if first.slot != last.slot {
+            return None;
+        }
+        let Value::Array(all) = &self.slots.get(first.slot)?.value else {
+            return None;
+        };
+        Some(Value::list(all.get(from..to)?.to_vec()))
     }
 
     /// A copy of what a variable holds: not known where its class says itself what that is.
@@ -231,6 +249,18 @@ impl Host<'_> {
                 self.forget_whole(&place);
                 Some(value)
             }
+            ("swap", [a, b]) if self.exchanged(a, b) => Some(Value::Unknown),
+            ("exchange", [object, new]) => {
+                let place = object.place.clone()?;
+                let holds = self.is_container(&place) || self.is_container_value(&new.value);
+                let old = self.read(&place);
+                if holds || matches!(old, Value::Unknown) {
+                    self.forget_whole(&place);
+                    return Some(Value::Unknown);
+                }
+                self.write(&place, new.value.clone());
+                Some(old)
+            }
             ("swap" | "exchange" | "back_inserter" | "front_inserter" | "inserter", [..]) => {
                 for argument in arguments {
                     match (&argument.place, &argument.value) {
@@ -243,6 +273,36 @@ impl Host<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Two variables have each the other's value; false where it is not known where both are.
+    fn exchanged(&mut self, a: &Argument, b: &Argument) -> bool {
+        let (Some(first), Some(second)) = (&a.place, &b.place) else {
+            return false;
+        };
+        let (was, is) = (self.read(first), self.read(second));
+        match (self.is_container(first), self.is_container(second)) {
+            (true, true) if first.path.is_empty() && second.path.is_empty() => {
+                let bytes = [first, second].map(|place| self.slots[place.slot].bytes);
+                self.write(first, is);
+                self.write(second, was);
+                self.set_bytes(first.slot, bytes[1]);
+                self.set_bytes(second.slot, bytes[0]);
+            }
+            (false, false) => {
+                self.write(first, is);
+                self.write(second, was);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn is_container_value(&self, value: &Value) -> bool {
+        matches!(
+            value,
+            Value::Container(_) | Value::Array(_) | Value::Data(_)
+        )
     }
 
     /// Nothing is known any more of what is there, not even how long it is.

@@ -287,7 +287,8 @@ impl Host<'_> {
                         (Value::Linked(a), Value::Linked(b))
                             if text(condition, source).contains('%') =>
                         {
-                            a.rounded_up(*b).map_or(Value::Unknown, Value::Linked)
+                            let both = a.clone().rounded_up(b.clone());
+                            both.map_or(Value::Unknown, Value::Linked)
                         }
                         _ => {
                             let joined = first.join(&second);
@@ -687,7 +688,7 @@ impl Host<'_> {
                     | Value::Float(..)
                     | Value::Array(_)
                     | Value::Record(_)) => Value::Dims(value.extents()),
-                    _ => Value::Dims([Extent::Unknown; 3]),
+                    _ => Value::Dims(Extent::UNKNOWN),
                 };
             } else if let Value::Record(record) = &before
                 && let Some(kept) = record.kept.clone()

@@ -170,6 +170,16 @@ pub struct OpenTimes {
     pub(super) walked: (u32, u64),
 }
 
+impl OpenTimes {
+    /// The same where more decides it.
+    pub(super) fn cut(self) -> OpenTimes {
+        OpenTimes {
+            is_cut: true,
+            ..self
+        }
+    }
+}
+
 impl Often {
     /// The number, where no condition decides it.
     pub fn number(&self) -> Option<u64> {

@@ -26,6 +26,8 @@ pub const WORDS: &[&str] = &[
     "EnqueueArgs",
     // cudaGraphAddKernelNode, hipGraphAddKernelNode.
     "GraphAdd",
+    // cudaGraphLaunch, hipGraphLaunch.
+    "GraphLaunch",
 ];
 /// The name of functions that convert an object to what is no class: `operator int()`.
 pub(super) const CONVERSION: &str = "operator type";

@@ -3,7 +3,7 @@
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the statements,
 //! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes, `operators` theirs,
 //! `containers` and `standard` those of the standard library, `algorithms` what fills these, `unread` what is not walked), `apis` the
-//! launches, `exceptions` what is thrown and caught, `pointees` where lost pointers may lead, `handles` what is launched by name, `events` what else is done with the GPU, `loops` and `memory` what is done
+//! launches, `exceptions` what is thrown and caught, `pointees` where lost pointers may lead, `handles` what is launched by name, `graphs` what is launched again and again, `events` what else is done with the GPU, `loops` and `memory` what is done
 //! around a launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
 //! with. In a run `numbers` executes loops that only compute, `contents` has what memory holds, `random` what generators
 //! draw.
@@ -24,6 +24,7 @@ mod drawing;
 mod evaluate;
 mod events;
 mod exceptions;
+mod graphs;
 mod handles;
 mod index;
 mod instances;
@@ -47,6 +48,7 @@ mod recording;
 mod running;
 mod standard;
 mod state;
+mod sweeps;
 mod texts;
 mod toolkit;
 mod unread;
@@ -132,6 +134,8 @@ pub struct LaunchSite {
     pub contents: Vec<Option<Arc<[u8]>>>,
     /// How often a run makes this launch; `None` where that is not known, or where it is no run's.
     pub count: Option<u64>,
+    /// It represents launches of a long loop that differ by the loop's counter.
+    pub represents: bool,
     /// A run of the program makes it, with these values: how it was started, in words.
     pub of_run: Option<Arc<str>>,
 }
@@ -169,14 +173,16 @@ impl Real {
 pub const BOX_BYTES: &str = "box bytes";
 
 /// The blocks of a launch along one axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Blocks {
     /// That many.
     Known(u64),
-    /// ⌊(argument + add) / divisor⌋ · times, and at most `most`
+    /// Not known.
+    Open,
+    /// ⌊(number + add) / divisor⌋ · times, and at most `most`
     Follow {
-        /// Position among the launch's arguments.
-        argument: usize,
+        /// What they follow.
+        number: Followed,
         /// What is added before the division.
         add: i64,
         /// At least 1.
@@ -188,25 +194,26 @@ pub enum Blocks {
     },
 }
 
-impl Blocks {
-    /// How many there are where arguments have these values; at least one.
-    pub fn count(self, argument: &dyn Fn(usize) -> Option<i64>) -> Option<u64> {
-        match self {
-            Blocks::Known(blocks) => Some(blocks),
-            Blocks::Follow {
-                argument: at,
-                add,
-                divisor,
-                times,
-                most,
-            } => {
-                let value = argument(at)?.checked_add(add)?.div_euclid(divisor);
-                u64::try_from(value.checked_mul(times)?.min(most))
-                    .ok()
-                    .map(|blocks| blocks.max(1))
-            }
-        }
-    }
+/// The number that blocks follow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Followed {
+    /// An argument of the launch, by its position.
+    Argument(usize),
+    /// What is made of two others.
+    Of(Composed, Arc<[Blocks; 2]>),
+}
+
+/// How a number is made of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Composed {
+    /// The sum.
+    Sum,
+    /// The first less the second.
+    Difference,
+    /// The product.
+    Product,
+    /// The first by the second, rounded down.
+    Quotient,
 }
 
 impl LaunchSite {
@@ -239,6 +246,7 @@ impl LaunchSite {
             extents: Vec::new(),
             contents: Vec::new(),
             count: None,
+            represents: false,
             of_run: None,
         }
     }

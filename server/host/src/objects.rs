@@ -174,7 +174,7 @@ impl<'p> Host<'p> {
         list: Node<'t>,
         source: Source,
     ) -> Vec<Argument<'t>> {
-        if self.index.classes.contains_key(&class.name) {
+        if self.index.classes.contains_key(&class.name) || class.name == "Buffer" {
             return self.arguments(list, source);
         }
         let values = parts(list)
@@ -532,6 +532,9 @@ impl<'p> Host<'p> {
                 return Value::Dims(Value::list(values).extents());
             }
             "EnqueueArgs" => return Host::enqueue_arguments(&values),
+            "Buffer" if self.running.is_some() && !self.index.classes.contains_key("Buffer") => {
+                return self.opencl_buffer(given, source);
+            }
             "Kernel" | "KernelFunctor" | "make_kernel" => {
                 if let [_, name, ..] = values.as_slice()
                     && let Some(name) = self.whole_text_in(name)
@@ -878,7 +881,7 @@ impl<'p> Host<'p> {
     pub(super) fn by_position(&mut self, class: &Instance, values: Vec<Value>) -> Value {
         let record = match class.name.as_str() {
             "cudaLaunchConfig_t" | "hipLaunchConfig_t" => {
-                let extents = Value::Dims([Extent::ONE; 3]);
+                let extents = Value::Dims(Extent::ONES);
                 let zero = Value::Int(0, 64, false);
                 let shared = if values.is_empty() {
                     Value::Unknown
@@ -1031,7 +1034,7 @@ pub(super) fn arguments_of_type(ty: Node<'_>) -> Option<Node<'_>> {
 
 /// An attribute of a launch before it is set: of its values the blocks of a cluster are followed.
 fn launch_attribute(class: &str) -> Value {
-    let cluster = ("clusterDim".to_owned(), Value::Dims([Extent::ONE; 3]));
+    let cluster = ("clusterDim".to_owned(), Value::Dims(Extent::ONES));
     let value = Value::record("", vec![cluster]);
     let id = ("id".to_owned(), Value::Unknown);
     Value::record(class, vec![id, ("val".to_owned(), value)])

@@ -151,19 +151,39 @@ impl Host<'_> {
         if self.beside > 0 || self.running.is_none() {
             return;
         }
-        if self.events.len() >= MOST_EVENTS {
-            self.lost_events = true;
-            return;
-        }
         let around = self.around.iter().rev();
         let mut around = around.filter(|around| around.decides.is_loop());
-        self.events.push(HostEvent {
+        let event = HostEvent {
             kind,
             call: call.to_owned(),
             place: place(range, source),
             often: self.often(),
             around: around.next().map(|around| Arc::clone(&around.decides)),
-        });
+        };
+        self.happened(event);
+    }
+
+    /// Notes an event, unless there are too many.
+    pub(super) fn happened(&mut self, event: HostEvent) {
+        if self.events.len() < MOST_EVENTS {
+            self.events.push(event);
+        } else {
+            self.lost_events = true;
+        }
+    }
+
+    /// How often is done what is done that often each time that the walk comes here.
+    pub(super) fn often_each(&mut self, each: u64) -> Often {
+        let Some(running) = &mut self.running else {
+            return self.often();
+        };
+        let times = running.times;
+        running.times = times.saturating_mul(each);
+        let often = self.often();
+        if let Some(running) = &mut self.running {
+            running.times = times;
+        }
+        often
     }
 
     /// How often what is walked now is done.
@@ -417,6 +437,20 @@ impl Host<'_> {
             }
             "clCreateBuffer" => Some(HostEventKind::Allocate(MemoryKind::Device, size(2))),
             // OpenCL's C++ bindings.
+            "copy" if arguments.len() == 4 => {
+                let between = |at: usize| self.bytes_between(value(at), value(at + 1));
+                let to_device = between(1);
+                let (direction, host) = match (to_device, between(2)) {
+                    (Some(_), _) => (Direction::HostToDevice, 1),
+                    (None, Some(_)) => (Direction::DeviceToHost, 2),
+                    (None, None) => return None,
+                };
+                let size = HostSize {
+                    bytes: to_device.or(between(2)),
+                    text: quoted(&format!("{} to {}", written(host), written(host + 1))),
+                };
+                Some(copy(Some(direction), Some(host), size, false))
+            }
             "enqueueWriteBuffer" => Some(copy(
                 Some(Direction::HostToDevice),
                 Some(4),
@@ -431,6 +465,66 @@ impl Host<'_> {
             )),
             _ => None,
         }
+    }
+
+    /// `cl::Buffer`: memory of the device, filled where it is made of iterators or of a pointer to copy from.
+    pub(super) fn opencl_buffer(&mut self, given: &[Argument], source: Source) -> Value {
+        let values: Vec<&Value> = given.iter().map(|one| &one.value).collect();
+        let written = |at: usize| {
+            let node = given.get(at).and_then(|argument| argument.node);
+            node.map_or("", |node| text(node, source))
+        };
+        let range = (0..values.len().saturating_sub(1))
+            .find_map(|at| Some((at, self.bytes_between(values[at], values[at + 1])?)));
+        // With a context before the flags, or without.
+        let at = match values.as_slice() {
+            [_, Value::Int(..), ..] => 1,
+            _ => 2,
+        };
+        let (host, size) = match range {
+            Some((from, bytes)) => {
+                let text = format!("{} to {}", written(from), written(from + 1));
+                let size = HostSize {
+                    bytes: Some(bytes),
+                    text: quoted(&text),
+                };
+                (Some(from), size)
+            }
+            None => {
+                let copies = (0..at).any(|at| written(at).contains("COPY_HOST_PTR"));
+                let value = values.get(at).map_or(&Value::Unknown, |value| *value);
+                (copies.then_some(at + 1), size(value, written(at)))
+            }
+        };
+        let bytes = size.bytes;
+        let event = match host {
+            Some(host) => HostEventKind::Copy(HostCopy {
+                direction: Some(Direction::HostToDevice),
+                size,
+                host: values.get(host).and_then(|pointer| self.kept_in(pointer)),
+                asynchronous: false,
+            }),
+            None => HostEventKind::Allocate(MemoryKind::Device, size),
+        };
+        let nodes = || given.iter().filter_map(|argument| argument.node);
+        if let (Some(first), Some(last)) = (nodes().next(), nodes().next_back()) {
+            let place = first.start_byte()..last.end_byte();
+            self.happens(event, "cl::Buffer", place, source);
+        }
+        let bytes = bytes.and_then(|bytes| i64::try_from(bytes).ok());
+        let bytes = bytes.map_or(Value::Unknown, |bytes| Value::Int(bytes, 64, false));
+        self.memory_of(&bytes, MemoryKind::Device)
+    }
+
+    /// Bytes from one element of an array to another.
+    fn bytes_between(&self, first: &Value, last: &Value) -> Option<u64> {
+        let (Value::Address(from), Value::Address(to)) = (first, last) else {
+            return None;
+        };
+        if from.slot != to.slot || from == to {
+            return None;
+        }
+        self.bytes_from(first)?.checked_sub(self.bytes_from(last)?)
     }
 
     /// Which way a copy goes whose direction follows from its pointers.

@@ -13,11 +13,13 @@ use super::builds::{self, Build};
 use super::containers::whole;
 use super::contents;
 use super::events::{self, HostEvent, Side};
+use super::graphs::Graphs;
 use super::index::{self, Index};
 use super::nodes::{condition_of, parameter_list, parts};
 use super::numbers::{self, Loop};
 use super::random::{Generator, Sequences};
 use super::state::{Device, Host, Options, Running};
+use super::sweeps::Sweep;
 use super::value::{Meaning, Place, Step, Value};
 use super::walk::Element;
 use super::{HeaderNames, LaunchSite};
@@ -41,6 +43,12 @@ const FEW_TURNS: u64 = 64;
 const LITTLE_WORK: u32 = 2_000;
 /// Bytes of stack: calls and expressions nest deeper in a run than a thread of a pool has room for.
 const STACK: usize = 64 << 20;
+/// Turns that a loop has had, and those that it has left, before some of them represent all.
+const TURNS_BEFORE_SWEEP: u32 = 16;
+const TURNS_OF_SWEEP: u64 = 512;
+/// The same where more launches were met than this.
+const LAUNCHES_BEFORE_SWEEP: usize = 2_048;
+const TURNS_OF_SWEEP_THEN: u64 = 32;
 /// Ways out of a loop, each under a condition that is not known.
 const MOST_EXITS: usize = 8;
 /// Walks of a turn that represents all that are left, until it changes nothing more.
@@ -97,6 +105,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             asked_for_residency: false,
             apart: 0,
             options: Options::default(),
+            graphs: Graphs::default(),
             words_left: None,
             may_launch: FxHashMap::default(),
             leading: leading(&host.index),
@@ -111,6 +120,7 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
         });
         host.begin_generators();
         host.run_main(main, run);
+        host.graphs_not_launched();
         let cut = host.is_spent() || host.lost_events;
         let (sites, became) = merged(std::mem::take(&mut host.sites));
         let (events, more) = events::merged(std::mem::take(&mut host.events), &became);
@@ -157,6 +167,7 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
                         *known = None;
                     }
                 }
+                known.represents |= met.site.represents;
                 // A time step that differs from turn to turn.
                 known.reals.retain(|real| met.site.reals.contains(real));
                 known.count = match (known.count, met.site.count) {
@@ -173,6 +184,10 @@ fn merged(met: Vec<super::Met>) -> (Vec<LaunchSite>, Vec<Option<usize>>) {
         }
     }
     made_in_loops(&mut sites);
+    // How often others like it are made is not how often it is.
+    for site in sites.iter_mut().filter(|site| site.represents) {
+        site.count = None;
+    }
     (sites, became)
 }
 
@@ -300,6 +315,16 @@ impl Host<'_> {
                 let left = counter.turns_left(self, condition, source);
                 // A few turns are taken one by one, for what they read may differ: arguments, options.
                 let few = left.map_or(spent < LITTLE_WORK, |left| left < FEW_TURNS);
+                if let (true, Some(left)) = (launches, left)
+                    && turns >= TURNS_BEFORE_SWEEP
+                    && turns.is_power_of_two()
+                    && self.swept_by(&counter, left, &before, &turn, &|host| {
+                        host.one_turn(update, body, source);
+                    })
+                {
+                    counter.finish(self, left);
+                    break Ended::Past;
+                }
                 let allowed = if few && launches && !apart {
                     before.work / 4 * 3
                 } else {
@@ -314,6 +339,7 @@ impl Host<'_> {
             }
             turn = Turn {
                 mark: self.mark(),
+                mark_before: turn.mark,
                 sites: self.sites.len(),
                 sites_before: turn.sites,
                 generators: self.generators_now(),
@@ -345,13 +371,7 @@ impl Host<'_> {
                 // Where it may be left before, its condition does not say how many there are.
                 let counted = left.filter(|_| self.exits() == 0);
                 self.rest_of_turns(&before, &turn, counted, u64::from(turns), |host| {
-                    if let Some(body) = body {
-                        host.statement(body, source);
-                    }
-                    host.continues_meet();
-                    if let Some(update) = update {
-                        host.eval(update, source);
-                    }
+                    host.one_turn(update, body, source);
                 });
                 if let Some(turns) = left {
                     counter.finish(self, turns);
@@ -365,6 +385,51 @@ impl Host<'_> {
         };
         self.leave();
         self.left(before.mark, goes_on)
+    }
+
+    /// One turn of a loop that represents others.
+    fn one_turn(&mut self, update: Option<Node>, body: Option<Node>, source: Source) {
+        if let Some(body) = body {
+            self.statement(body, source);
+        }
+        self.continues_meet();
+        if let Some(update) = update {
+            self.eval(update, source);
+        }
+    }
+
+    /// Whether what is left of a loop was walked by some of its turns: there are many, and they differ by the counter alone.
+    fn swept_by(
+        &mut self,
+        counter: &Counter,
+        left: u64,
+        before: &Before,
+        turn: &Turn,
+        walk: &dyn Fn(&mut Self),
+    ) -> bool {
+        let many = if self.sites.len() > LAUNCHES_BEFORE_SWEEP {
+            TURNS_OF_SWEEP_THEN
+        } else {
+            TURNS_OF_SWEEP
+        };
+        let (Some(place), Some(now), Some(step)) = (&counter.place, counter.now, counter.step)
+        else {
+            return false;
+        };
+        if left < many || step == 0 || self.exits() > 0 {
+            return false;
+        }
+        let sweep = Sweep {
+            counter: place.clone(),
+            now,
+            step,
+            turns: left,
+            touched: before.touched,
+            began: before.mark,
+            slots: before.slots,
+            pair: turn.mark_before,
+        };
+        self.swept(&sweep, walk)
     }
 
     /// Where a loop begins.
@@ -424,7 +489,7 @@ impl Host<'_> {
     }
 
     /// Whether further turns find out nothing: the last one launched what the one before did, and but for the counter it changed no
-    /// integer, text or structure that was known before the loop.
+    /// integer, text or structure that was known before the loop, or the last two did not.
     fn is_idle(&self, turn: &Turn, before: &Before, counter: &Counter) -> bool {
         let sites = &self.sites;
         let (last, earlier) = (
@@ -452,7 +517,8 @@ impl Host<'_> {
                         | Value::Data(_)
                 )
         };
-        same && !self.varies(turn.mark, may_change)
+        // Two buffers that each turn exchanges are back after two.
+        same && (!self.varies(turn.mark, may_change) || !self.varies(turn.mark_before, may_change))
     }
 
     /// The turns that are left of a loop, at once: what its turns change is unknown. A turn is walked again while it changes what the
@@ -780,10 +846,11 @@ struct Before {
     work: u32,
 }
 
-/// Where its last turn began, and the one before it among the launches.
+/// Where its last turn began, and the one before it.
 #[derive(Default)]
 struct Turn {
     mark: usize,
+    mark_before: usize,
     sites: usize,
     sites_before: usize,
     /// Where the generators were.

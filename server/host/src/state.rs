@@ -10,6 +10,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 use super::changes::is_changed;
 use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
+use super::graphs::Graphs;
 use super::index::Function;
 use super::index::Index;
 use super::leaving::Leaving;
@@ -81,6 +82,7 @@ pub(super) struct Running {
     /// Greater than 0 in functions that launch nothing.
     pub(super) apart: u32,
     pub(super) options: Options,
+    pub(super) graphs: Graphs,
     /// What `strtok` has left of its text.
     pub(super) words_left: Option<Rc<str>>,
     /// By the text and the first byte of a loop's body: whether something may be launched in it.

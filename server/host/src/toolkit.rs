@@ -181,7 +181,7 @@ impl Host<'_> {
     }
 
     /// A pointer to new memory of that many bytes.
-    fn memory_of(&mut self, bytes: &Value, kind: MemoryKind) -> Value {
+    pub(super) fn memory_of(&mut self, bytes: &Value, kind: MemoryKind) -> Value {
         let memory = self.temporary(Type::Unknown(String::new()), Value::Unknown);
         self.slots[memory.slot].bytes = extent(bytes);
         self.slots[memory.slot].memory = Some(kind);

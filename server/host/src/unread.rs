@@ -81,7 +81,7 @@ impl Host<'_> {
                 None => {
                     unseen
                         && match self.read(place) {
-                            Value::Dims(extents) => extents == [Extent::ONE; 3],
+                            Value::Dims(extents) => extents == Extent::ONES,
                             _ => true,
                         }
                 }

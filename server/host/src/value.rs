@@ -78,7 +78,7 @@ impl Value {
 }
 
 /// How far a launch or a block reaches along one axis.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Extent {
     #[default]
     Unknown,
@@ -88,20 +88,23 @@ pub(super) enum Extent {
 
 impl Extent {
     pub(super) const ONE: Extent = Extent::Known(1);
+    pub(super) const ONES: [Extent; 3] = [const { Extent::ONE }; 3];
+    /// Of a launch of which nothing is known.
+    pub(super) const UNKNOWN: [Extent; 3] = [const { Extent::Unknown }; 3];
 
-    pub(super) fn known(self) -> Option<u64> {
+    pub(super) fn known(&self) -> Option<u64> {
         match self {
-            Extent::Known(extent) => Some(extent),
+            Extent::Known(extent) => Some(*extent),
             _ => None,
         }
     }
 
     /// As an integer of that many bits.
-    pub(super) fn value(self, bits: u8) -> Value {
+    pub(super) fn value(&self, bits: u8) -> Value {
         match self {
             Extent::Unknown => Value::Unknown,
-            Extent::Known(extent) => Value::Int(extent as i64, bits, false),
-            Extent::Linked(linked) => Value::Linked(linked),
+            Extent::Known(extent) => Value::Int(*extent as i64, bits, false),
+            Extent::Linked(linked) => Value::Linked(linked.clone()),
         }
     }
 }
@@ -328,7 +331,7 @@ impl Value {
     pub(super) fn extents(&self) -> [Extent; 3] {
         let positive = |value: &Value| {
             if let Value::Linked(linked) = value {
-                return Extent::Linked(linked.truncated());
+                return Extent::Linked(linked.clone().truncated());
             }
             let whole = match value {
                 // Extents are unsigned integers, whatever is given.
@@ -345,9 +348,9 @@ impl Value {
             Value::Int(..) | Value::Float(..) | Value::Linked(_) => {
                 [positive(self), Extent::ONE, Extent::ONE]
             }
-            Value::Dims(extents) => *extents,
+            Value::Dims(extents) => extents.clone(),
             Value::Array(values) if values.len() <= 3 => {
-                let mut extents = [Extent::ONE; 3];
+                let mut extents = Extent::ONES;
                 for (extent, value) in extents.iter_mut().zip(values.iter()) {
                     *extent = positive(value);
                 }
@@ -363,19 +366,19 @@ impl Value {
                 };
                 [lane("x"), lane("y"), lane("z")]
             }
-            _ => [Extent::Unknown; 3],
+            _ => Extent::UNKNOWN,
         }
     }
 
     /// The same where every extent is known.
     pub(super) fn dimensions(&self) -> Option<[u64; 3]> {
-        let [x, y, z] = self.extents().map(Extent::known);
+        let [x, y, z] = self.extents().each_ref().map(Extent::known);
         Some([x?, y?, z?])
     }
 
     /// The extents that are known, where some are not.
     pub(super) fn sides(&self) -> [Option<u64>; 3] {
-        let sides = self.extents().map(Extent::known);
+        let sides = self.extents().each_ref().map(Extent::known);
         if sides.iter().all(Option::is_some) {
             return [None; 3];
         }
@@ -434,16 +437,18 @@ impl Value {
         };
         match (self, step) {
             (Value::Dims(extents), Step::Field(name)) if rest.is_empty() => {
-                let mut extents = *extents;
+                let mut extents = extents.clone();
+                let [first, ..] = new.extents();
                 match lane(name) {
-                    Some(at) => extents[at] = new.extents()[0],
+                    Some(at) => extents[at] = first,
                     None => return Value::Unknown,
                 }
                 Value::Dims(extents)
             }
             (Value::Dims(extents), Step::Index(Some(at))) if rest.is_empty() && *at < 3 => {
-                let mut extents = *extents;
-                extents[*at] = new.extents()[0];
+                let mut extents = extents.clone();
+                let [first, ..] = new.extents();
+                extents[*at] = first;
                 Value::Dims(extents)
             }
             (Value::Array(values), Step::Index(Some(at))) if *at < values.len() => {
@@ -488,15 +493,13 @@ impl Value {
             return self.clone();
         }
         match (self, other) {
-            (Value::Dims(a), Value::Dims(b)) => {
-                let mut joined = [Extent::Unknown; 3];
-                for at in 0..3 {
-                    if a[at] == b[at] {
-                        joined[at] = a[at];
-                    }
+            (Value::Dims(a), Value::Dims(b)) => Value::Dims(std::array::from_fn(|at| {
+                if a[at] == b[at] {
+                    a[at].clone()
+                } else {
+                    Extent::Unknown
                 }
-                Value::Dims(joined)
-            }
+            })),
             (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
                 Value::list(a.iter().zip(b.iter()).map(|(a, b)| a.join(b)).collect())
             }
@@ -822,9 +825,10 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         (arguments, name)
     {
         return Some(if name.starts_with("ceil") {
-            linked.ceiling().map_or(Value::Unknown, Value::Linked)
+            let whole = linked.clone().ceiling();
+            whole.map_or(Value::Unknown, Value::Linked)
         } else {
-            Value::Linked(linked.truncated())
+            Value::Linked(linked.clone().truncated())
         });
     }
     if let (
@@ -832,7 +836,8 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
         [Value::Linked(linked), other] | [other, Value::Linked(linked)],
     ) = (name, arguments)
     {
-        let limited = other.as_int().and_then(|most| linked.at_most(most));
+        let limited = other.as_int();
+        let limited = limited.and_then(|most| linked.clone().at_most(most));
         return Some(limited.map_or(Value::Unknown, Value::Linked));
     }
     match name {
@@ -988,7 +993,7 @@ fn bits_call(name: &str, arguments: &[Value]) -> Option<Value> {
     })
 }
 
-/// An operator of which one side depends on a number that is not known and the other is known.
+/// An operator of which a side depends on a number that is not known.
 pub(super) fn with_linked(operator: Op, a: &Value, b: &Value) -> Value {
     let number = |value: &Value| match value {
         Value::Int(value, ..) => Some((*value, false)),
@@ -998,11 +1003,12 @@ pub(super) fn with_linked(operator: Op, a: &Value, b: &Value) -> Value {
         _ => None,
     };
     let result = match (a, b) {
+        (Value::Linked(a), Value::Linked(b)) => a.with(operator, b),
         (Value::Linked(linked), known) => {
-            number(known).and_then(|(by, real)| linked.before(operator, by, real))
+            number(known).and_then(|(by, real)| linked.clone().before(operator, by, real))
         }
         (known, Value::Linked(linked)) => {
-            number(known).and_then(|(by, real)| linked.behind(operator, by, real))
+            number(known).and_then(|(by, real)| linked.clone().behind(operator, by, real))
         }
         _ => None,
     };

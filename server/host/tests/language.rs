@@ -413,3 +413,26 @@ fn conditions_declare_what_they_ask() {
     ];
     come_to(before, &cases);
 }
+
+#[test]
+fn elements_of_containers_bind_what_a_template_is_given() {
+    let before = "#include <vector>
+        template <class T> int bytes(const std::vector<T> &v) { return v.size() * sizeof(T); }
+        template <class T> int whole(const T &v) { return v.size(); }
+        struct Matrix { std::vector<double> values; };";
+    come_to(
+        before,
+        &[
+            ("std::vector<short> v(10); n = bytes(v);", Some(20)),
+            (
+                "std::vector<double> v; v.push_back(1); n = bytes(v);",
+                Some(8),
+            ),
+            (
+                "Matrix m; m.values.resize(5); n = bytes(m.values);",
+                Some(40),
+            ),
+            ("std::vector<int> v(7); n = whole(v);", Some(7)),
+        ],
+    );
+}

@@ -3,7 +3,7 @@
 mod common;
 
 use common::running::{LAUNCH, data, launches, n, ran, ran_on, ran_under};
-use warplens_host::Device;
+use warplens_host::{Device, Direction, HostEventKind};
 
 #[test]
 fn what_loops_count_is_known() {
@@ -385,4 +385,234 @@ fn a_map_whose_type_has_another_name_is_one() {
         ),
     );
     assert_eq!(found, Some(7));
+}
+
+#[test]
+fn what_a_graph_holds_is_done_as_often_as_it_is_launched() {
+    let counts = |body: &str| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ data[threadIdx.x] = n; }}\n\
+             int main() {{ int *d; cudaStream_t s; cudaGraph_t g; cudaGraphExec_t e; {body} return 0; }}\n"
+        );
+        let found = ran(&text, &[]);
+        let launches = found.events.iter().filter_map(|event| match event.kind {
+            HostEventKind::Launch(_) => Some(event.often.number()),
+            _ => None,
+        });
+        let launches: Vec<Option<u64>> = launches.collect();
+        let sites: Vec<Option<u64>> = found.sites.iter().map(|site| site.count).collect();
+        assert_eq!(launches, sites);
+        launches
+    };
+    let capture = "cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+        for (int i = 0; i < 10; i++) k<<<4, 64, 0, s>>>(d, 1);
+        cudaStreamEndCapture(s, &g); cudaGraphInstantiate(&e, g, NULL, NULL, 0);";
+    assert_eq!(
+        counts(&format!(
+            "{capture} for (int i = 0; i < 300; i++) cudaGraphLaunch(e, s);"
+        )),
+        [Some(3000)]
+    );
+    // Made in the first turn of the loop that launches it.
+    let lazily = format!(
+        "bool made = false; for (int i = 0; i < 50; i++) {{
+           if (!made) {{ {capture} made = true; }} cudaGraphLaunch(e, s); }}"
+    );
+    assert_eq!(counts(&lazily), [Some(500)]);
+    // Captured again in each turn, with what the turn launches.
+    let again = "for (int i = 0; i < 5; i++) {
+           cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);
+           k<<<4, 64, 0, s>>>(d, i);
+           cudaStreamEndCapture(s, &g);
+           if (i == 0) cudaGraphInstantiate(&e, g, NULL, NULL, 0);
+           else cudaGraphExecUpdate(e, g, NULL);
+           cudaGraphLaunch(e, s); cudaGraphLaunch(e, s); }";
+    assert_eq!(counts(again), [Some(2); 5]);
+    // Two of them, and how often one is launched is not known.
+    let two = format!(
+        "{capture} cudaGraphLaunch(e, s);
+         cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal); k<<<8, 64, 0, s>>>(d, 2);
+         cudaStreamEndCapture(s, &g); cudaGraphInstantiate(&e, g, NULL, NULL, 0);
+         for (int i = 0; i < time(0); i++) cudaGraphLaunch(e, s);"
+    );
+    assert_eq!(counts(&two), [Some(10), None]);
+    // No launch of it is in sight.
+    assert_eq!(counts(capture), [Some(10)]);
+}
+
+#[test]
+fn turns_of_a_long_loop_represent_those_that_differ_by_its_counter() {
+    let found = |body: &str| {
+        let text = format!(
+            "__global__ void k(int *to, int *from, int n) {{ to[threadIdx.x] = from[n]; }}\n\
+             int main() {{ int *a, *b; cudaMalloc(&a, 4096); cudaMalloc(&b, 4096); {body} return 0; }}\n"
+        );
+        let found = ran(&text, &[]);
+        assert!(!found.is_cut, "{body}");
+        let launches = found.events.iter().filter_map(|event| match event.kind {
+            HostEventKind::Launch(_) => event.often.number(),
+            _ => None,
+        });
+        (launches.sum::<u64>(), found.sites)
+    };
+    let (times, sites) =
+        found("for (int t = 0; t < 1000001; t++) { k<<<4, 64>>>(a, b, t); std::swap(a, b); }");
+    assert_eq!(times, 1_000_001);
+    assert!(sites.len() < 200, "{}", sites.len());
+    let counters: Vec<i64> = sites.iter().filter_map(|site| site.arguments[2]).collect();
+    assert!(counters.is_sorted() && counters.len() == sites.len());
+    assert!(sites.iter().all(|site| site.extents[0] == Some(4096)));
+    assert_eq!(
+        (counters.first(), counters.last()),
+        (Some(&0), Some(&1_000_000))
+    );
+    assert!(
+        sites
+            .iter()
+            .any(|site| site.represents && site.count.is_none())
+    );
+    // A launch that the counter does not change is one.
+    let (times, sites) =
+        found("for (int t = 0; t < 50000; t++) { k<<<4, 64>>>(a, b, t); k<<<1, 1>>>(b, a, 7); }");
+    assert_eq!(times, 100_000);
+    let same: Vec<_> = sites
+        .iter()
+        .filter(|site| site.grid == Some([1, 1, 1]))
+        .collect();
+    assert_eq!((same.len(), same[0].count), (1, Some(50_000)));
+    // A grid that shrinks with it, in a loop that counts down.
+    let (times, sites) =
+        found("for (int t = 20000; t > 0; t -= 2) k<<<(t + 63) / 64, 64>>>(a, b, t);");
+    assert_eq!(times, 10_000);
+    let blocks =
+        |site: &warplens_host::LaunchSite| (site.arguments[2].unwrap() as u64).div_ceil(64);
+    assert!(
+        sites
+            .iter()
+            .all(|site| site.grid == Some([blocks(site), 1, 1]))
+    );
+    // What some turns alone launch is not told from a few.
+    let text = "__global__ void k(int *d, int n) { d[n] = 1; }\n__global__ void rare(int *d) { d[0] = 1; }\n\
+        int main() { int *d; for (int t = 0; t < 100000; t++) { k<<<1, 64>>>(d, t); if (t % 1000 == 999) rare<<<1, 1>>>(d); } }";
+    let rare = ran(text, &[]);
+    let rare = rare.sites.iter().filter(|site| site.kernel == "rare");
+    assert!(rare.clone().all(|site| !site.represents));
+}
+
+#[test]
+fn options_are_found_as_the_helpers_of_the_samples_do() {
+    let n = |read: &str, arguments: &[&str]| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ data[n] = 1; }}\n\
+             int main(int argc, char **argv) {{ int *d; int n = 5; {read} k<<<1, 64>>>(d, n); }}\n"
+        );
+        ran(&text, arguments).sites[0].arguments[1]
+    };
+    let guarded = "if (checkCmdLineFlag(argc, (const char **)argv, \"n\"))
+        n = getCmdLineArgumentInt(argc, (const char **)argv, \"n\");";
+    assert_eq!(n(guarded, &["-v", "--n=1000"]), Some(1000));
+    assert_eq!(n(guarded, &["-n"]), Some(0));
+    assert_eq!(n(guarded, &["nodes=7"]), Some(5));
+    let with_sign = "n = getCmdLineArgumentInt(argc, (const char **)argv, \"width=\");";
+    assert_eq!(n(with_sign, &["-width=64"]), Some(64));
+    let text =
+        "char *s; if (getCmdLineArgumentString(argc, (const char **)argv, \"s\", &s)) n = atoi(s);";
+    assert_eq!(n(text, &["-s=12"]), Some(12));
+    assert_eq!(n(text, &[]), Some(5));
+}
+
+#[test]
+fn buffers_of_the_bindings_are_as_large_as_what_they_are_made_of() {
+    let text = "__global__ void k(float *d, int n) { d[n] = 1; }\n\
+        int main() { std::vector<float> v(1000, 0.5f); cl::Context c; cl::CommandQueue q;
+        cl::Buffer of_range(c, v.begin(), v.end(), true);
+        cl::Buffer of_size(c, CL_MEM_WRITE_ONLY, sizeof(float) * 64);
+        cl::Buffer filled(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, 256, v.data());
+        hipLaunchKernelGGL(k, 1, 64, 0, 0, of_range, 1);
+        hipLaunchKernelGGL(k, 1, 64, 0, 0, of_size, 2);
+        hipLaunchKernelGGL(k, 1, 64, 0, 0, filled, 3);
+        cl::copy(q, v.begin(), v.end(), of_range); cl::copy(q, of_range, v.begin(), v.end()); }";
+    let found = ran(text, &[]);
+    let extents: Vec<Option<u64>> = found.sites.iter().map(|site| site.extents[0]).collect();
+    assert_eq!(extents, [Some(4000), Some(256), Some(256)]);
+    let copies = found.events.iter().filter_map(|event| match &event.kind {
+        HostEventKind::Copy(copy) => Some((copy.direction?, copy.size.bytes?)),
+        _ => None,
+    });
+    let to = Direction::HostToDevice;
+    let expected = [
+        (to, 4000),
+        (to, 256),
+        (to, 4000),
+        (Direction::DeviceToHost, 4000),
+    ];
+    assert_eq!(copies.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_is_exchanged_is_known_on_both_sides() {
+    let text = "template <class T> struct Buffer {
+          T *data = nullptr; size_t size = 0;
+          explicit Buffer(size_t n) : size(n) { cudaMalloc(&data, n * sizeof(T)); }
+          Buffer(Buffer &&other) : data(std::exchange(other.data, nullptr)), size(std::exchange(other.size, 0)) {}
+        };
+        __global__ void k(float *a, float *b, int n) { a[n] = b[n]; }
+        int main() { Buffer<float> a(100), b(200); std::swap(a, b);
+          k<<<1, 64>>>(a.data, b.data, a.size);
+          float *p, *q; cudaMalloc(&p, 16); cudaMalloc(&q, 32); std::swap(p, q); k<<<1, 64>>>(p, q, 0);
+          std::vector<float> v(10), w(20); std::swap(v, w); k<<<1, 64>>>(v.data(), w.data(), v.size());
+          int old = std::exchange(p, q) == q; Buffer<float> c(std::move(a)); k<<<1, 64>>>(p, c.data, c.size);
+          std::unique_ptr<float[]> u(new float[5]), s(new float[6]); std::swap(u, s); k<<<1, 64>>>(u.get(), s.get(), 1); }";
+    let sites = ran(text, &[]).sites;
+    let seen: Vec<(Option<u64>, Option<u64>, Option<i64>)> = sites
+        .iter()
+        .map(|site| (site.extents[0], site.extents[1], site.arguments[2]))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (Some(800), Some(400), Some(200)),
+            (Some(32), Some(16), Some(0)),
+            (Some(80), Some(40), Some(20)),
+            (Some(16), Some(800), Some(200)),
+            (Some(24), Some(20), Some(1)),
+        ]
+    );
+}
+
+#[test]
+fn arguments_are_gone_through_as_programs_of_today_do() {
+    let n = |body: &str| {
+        let text = format!(
+            "__global__ void k(int *data, int n) {{ data[n] = 1; }}\n\
+             int main(int argc, char **argv) {{ int *d; int n = 5; {body} k<<<1, 64>>>(d, n); }}\n"
+        );
+        let sites = ran(&text, &["--width=640", "--n", "3"]).sites;
+        sites[0].arguments[1]
+    };
+    assert_eq!(
+        n("std::vector<std::string> args(argv + 1, argv + argc);
+           for (size_t i = 0; i < args.size(); i++) if (args[i] == \"--n\") n = std::stoi(args[++i]);"),
+        Some(3)
+    );
+    assert_eq!(
+        n(
+            "for (const auto &arg : std::vector<std::string_view>(argv, argv + argc)) if (arg == \"--n\") n = 8;"
+        ),
+        Some(8)
+    );
+    assert_eq!(
+        n("std::string_view a = argv[1]; auto text = a.substr(8);
+           std::from_chars(text.data(), text.data() + text.size(), n);"),
+        Some(640)
+    );
+    assert_eq!(
+        n("std::string s = argv[2]; std::from_chars(s.data(), s.data() + s.size(), n);"),
+        Some(5)
+    );
+    // What is not known is not read either.
+    assert_eq!(
+        n("char s[64]; fgets(s, 64, stdin); std::from_chars(s, s + 64, n);"),
+        None
+    );
 }

@@ -332,7 +332,7 @@ fn what_is_moved_or_changed_in_ways_that_are_not_read_is_not_known() {
         )
     };
     assert_eq!(of("auto u = std::move(v);"), None);
-    assert_eq!(of("std::swap(v, w);"), None);
+    assert_eq!(of("std::swap(v, w);"), Some(5));
     assert_eq!(of("v.swap(w);"), None);
     assert_eq!(of("v.erase(v.begin());"), Some(2));
     assert_eq!(of("v.erase(v.begin() + time(0));"), None);

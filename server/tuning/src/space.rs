@@ -27,7 +27,7 @@ pub struct Space {
     /// The expressions of the launch's extents.
     launch: Launch,
     /// Values of scalar parameters by name.
-    args: BTreeMap<String, i64>,
+    args: Vec<(String, f64)>,
     /// The size of the problem, for expressions and cache files.
     pub problem: Vec<ExprValue>,
 }
@@ -158,7 +158,7 @@ impl Space {
             .arguments
             .iter()
             .filter(|one| one.memory_type == "Scalar");
-        let args = scalars.filter_map(|one| Some((one.name.clone()?, one.fill_value.as_i64()?)));
+        let args = scalars.filter_map(|one| Some((one.name.clone()?, one.fill_value.as_f64()?)));
         let defines = kernel.compiler_options.iter().filter_map(|option| {
             let (name, value) = option
                 .strip_prefix("-D")?
@@ -233,16 +233,19 @@ impl Space {
             defines.insert(name.clone(), value.to_string());
         }
         let dynamic = self.launch.dynamic_shared.evaluate(bound)?;
-        Ok(Configuration {
+        let mut configuration = Configuration {
             id: Json::Object(id),
             defines,
-            template: BTreeMap::new(),
-            args: self.args.clone(),
             grid: Some(Extents(grid)),
             block: Some(Extents(block)),
             dynamic_shared_bytes: Some(extent(&dynamic, 0)?),
             without_unroll,
-        })
+            ..Configuration::default()
+        };
+        for (name, value) in &self.args {
+            configuration.give(name.clone(), *value);
+        }
+        Ok(configuration)
     }
 }
 

@@ -128,7 +128,7 @@ fn formulas_are_right_where_their_sizes_are_filled_in() {
             for times in times {
                 let values: BTreeMap<String, i64> = from
                     .iter()
-                    .zip(times)
+                    .zip(times.into_iter().cycle())
                     .map(|((name, least), times)| (name.clone(), least * times))
                     .collect();
                 let blocks = ["gridDim.x", "gridDim.y", "gridDim.z"]
@@ -243,6 +243,89 @@ fn a_grid_follows_the_guard_however_it_is_written() {
     assert_eq!(
         grid("if (x < a[0]) a[y] = 0;", "int w").as_deref(),
         Some("gridDim.x, gridDim.y")
+    );
+}
+
+/// The grid's formula of the only kernel, and its time's where the grid follows from sizes.
+fn grid_and_time(text: &str) -> (String, OpenTime) {
+    let file = of_text(text, LaunchValues::default());
+    let (open, ..) = only(&file);
+    let grid = file.kernels[0].analysis.grid_formula();
+    (grid.unwrap_or_default(), open.expect("sizes are not given"))
+}
+
+#[test]
+fn a_grid_that_is_a_product_of_arguments_is_a_formula_in_these() {
+    let tiles = "__global__ void gemm(const float *a, const float *b, float *c, int m, int n, int k) {\n\
+         \x20 int across = (n + 127) / 128, row = blockIdx.x / across * 128 + threadIdx.x / 2;\n\
+         \x20 int column = blockIdx.x % across * 128 + threadIdx.x % 2;\n  float sum = 0;\n\
+         \x20 for (int i = 0; i < k; i++) sum += a[row * k + i] * b[i * n + column];\n\
+         \x20 c[row * n + column] = sum;\n}\n";
+    let heads = "__global__ void heads(const float *q, float *o, int b, int h, int n, int d) {\n\
+         \x20 int row = blockIdx.y * 64 + threadIdx.x;\n  if (row >= n) return;\n\
+         \x20 const float *own = q + (size_t)blockIdx.x * n * d;\n  float sum = 0;\n\
+         \x20 for (int i = 0; i < d; i++) sum += own[row * d + i];\n\
+         \x20 o[(size_t)blockIdx.x * n + row] = sum;\n}\n";
+    let cases = [
+        (
+            tiles,
+            "void run(float *a, float *b, float *c, int m, int n, int k) {\n\
+             \x20 int tiles = ((m + 127) / 128) * ((n + 127) / 128);\n\
+             \x20 gemm<<<tiles, 256>>>(a, b, c, m, n, k);\n}\n",
+            "ceil(m / 128) * ceil(n / 128)",
+            vec![
+                [("m", 8192), ("n", 8192), ("k", 512)].to_vec(),
+                [("m", 16384), ("n", 4096), ("k", 2048)].to_vec(),
+            ],
+        ),
+        (
+            heads,
+            "void run(float *q, float *o, int b, int h, int n, int d) {\n\
+             \x20 dim3 grid(b * h, (n + 63) / 64);\n  heads<<<grid, 64>>>(q, o, b, h, n, d);\n}\n",
+            "b * h, ceil(n / 64)",
+            vec![
+                [("b", 32), ("h", 64), ("n", 4096), ("d", 128)].to_vec(),
+                [("b", 64), ("h", 16), ("n", 8192), ("d", 256)].to_vec(),
+            ],
+        ),
+    ];
+    for (kernel, launch, grid, given) in cases {
+        let text = format!("{kernel}{launch}");
+        let (follows, open) = grid_and_time(&text);
+        assert_eq!(follows, grid);
+        let formula = open.formula.expect("a sum of products");
+        assert!(!formula.contains("gridDim"), "{formula}");
+        for given in given {
+            let values: BTreeMap<String, i64> = given
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect();
+            let numeric = only(&of_text(&text, args(&given))).1.expect("a time");
+            let symbolic = filled(&formula, &values);
+            assert!(
+                (symbolic / numeric - 1.0).abs() < RIGHT,
+                "{formula} is {symbolic} ms for {given:?}, predicted {numeric} ms"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_launch_says_of_one_axis_is_known_of_that() {
+    let kernel = "__global__ void k(float *a, int n) {\n\
+         \x20 int i = blockIdx.y * blockDim.x + threadIdx.x;\n\
+         \x20 if (i < n) a[blockIdx.x * n + i] = 0;\n}\n";
+    let launched = |launch: &str| {
+        let text = format!("{kernel}void run(float *a, int n, int batch) {{\n  {launch}\n}}\n");
+        grid_and_time(&text).0
+    };
+    assert_eq!(
+        launched("k<<<dim3(batch, (n + 127) / 128), 128>>>(a, n);"),
+        "gridDim.x, ceil(n / 128)"
+    );
+    assert_eq!(
+        launched("k<<<dim3(16, batch), 128>>>(a, n);"),
+        "16, ceil(n / 128)"
     );
 }
 

@@ -171,6 +171,11 @@ impl Lowering<'_> {
         }
         for (declaration, ty) in declared.iter().zip(arguments) {
             if let Some(ty) = ty {
+                if let Type::Array(element, _) = ty
+                    && self.deduce_elements(*declaration, element, &own, source, &mut bindings)
+                {
+                    continue;
+                }
                 let ty = match ty {
                     // By value an array is a pointer.
                     Type::Array(element, _) => {

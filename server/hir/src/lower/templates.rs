@@ -476,6 +476,36 @@ impl Lowering<'_> {
         self.deduce_base(base, &ty, parameters, source, bindings)
     }
 
+    /// What the elements of a container of the standard library say: `const std::vector<T> &`. False where no template is
+    /// declared.
+    pub(super) fn deduce_elements(
+        &mut self,
+        declared: Node,
+        element: &Type,
+        parameters: &[Parameter],
+        source: Source,
+        bindings: &mut Bindings,
+    ) -> bool {
+        let mut base = declared.field(Field::Type);
+        while let Some(scoped) = base.filter(|base| base.kind() == Kind::QualifiedIdentifier) {
+            base = scoped.field(Field::Name);
+        }
+        let list = base
+            .filter(|base| base.kind() == Kind::TemplateType)
+            .and_then(|base| base.field(Field::Arguments));
+        let Some(list) = list else { return false };
+        let Some(pattern) = parts(list).into_iter().next() else {
+            return false;
+        };
+        let text = text_of(pattern, source).trim();
+        if parameters.iter().any(|parameter| parameter.name == text) {
+            bind(bindings, text, Bound::Type(element.clone()));
+            true
+        } else {
+            self.deduce(pattern, element, parameters, source, bindings)
+        }
+    }
+
     fn deduce_base(
         &mut self,
         base: Node,
