@@ -5,6 +5,7 @@
 //! is then summed over all of them.
 
 mod access;
+mod advances;
 mod alignment;
 mod bodies;
 mod boxes;
@@ -45,6 +46,7 @@ mod results;
 mod routine;
 mod undefined;
 mod value;
+mod waits;
 mod ways;
 mod why;
 
