@@ -6,9 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use warplens_facts::facts::{Launch, Source};
-use warplens_facts::{Cover, DEFAULT_ARGUMENT};
+use warplens_facts::{Cover, DEFAULT_ARGUMENT, TensorBox, TensorDimension};
 use warplens_hir::Item;
-use warplens_host::{BOX_BYTES, Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind, Real};
+use warplens_host::{
+    Blocks, HostLoop, HostMemory, LaunchSite, LoopCallKind, MAP_ELEMENT, MAP_SIDES, MAP_SIZES,
+    MAP_STRIDES, Real,
+};
 use warplens_ir::{Builtin, ExprKind, Kernel, Stmt, StmtKind, Type};
 use warplens_machine::Profile;
 use warplens_syntax::{Directive, DirectiveKind};
@@ -54,8 +57,8 @@ pub(crate) struct Given {
     pub(crate) memory: Vec<HostMemory>,
     /// Bytes of the memory behind pointer parameters, by their names.
     array_bytes: Vec<(String, u64)>,
-    /// Bytes that a copy brings by a parameter that is a tensor map.
-    boxes: Vec<(String, u64)>,
+    /// What a copy brings by a parameter that is a tensor map.
+    boxes: Vec<(String, TensorBox)>,
     /// What the run knows of the arrays' contents.
     pub(crate) contents: Vec<(String, Arc<[u8]>)>,
     /// The loop of the host program around the launch, and how often a run makes the launch, where that is known.
@@ -663,8 +666,8 @@ pub(crate) struct Resolved {
     pub(crate) extents: Option<[Size; 3]>,
     /// Bytes of the memory behind pointer parameters, by their names, as far as the launch says.
     pub(crate) array_bytes: Vec<(String, u64)>,
-    /// Bytes that a copy brings by a parameter that is a tensor map.
-    pub(crate) boxes: Vec<(String, u64)>,
+    /// What a copy brings by a parameter that is a tensor map.
+    pub(crate) boxes: Vec<(String, TensorBox)>,
 }
 
 /// The numbers of floating point that a launch gives, in the parameters' names; `said` is what is given by name.
@@ -789,13 +792,37 @@ pub(crate) fn whole_warps_grid(grid: [u64; 3], old: [u64; 3], new: [u64; 3]) -> 
     [(grid[0] * old[0]).div_ceil(new[0]).max(1), grid[1], grid[2]]
 }
 
-/// Bytes that a copy brings by a parameter that is a tensor map, where the program encodes it in sight.
-fn boxes(kernel: &Kernel, site: Option<&LaunchSite>) -> Vec<(String, u64)> {
+/// What a copy brings by a parameter that is a tensor map, where the program encodes it in sight.
+fn boxes(kernel: &Kernel, site: Option<&LaunchSite>) -> Vec<(String, TensorBox)> {
     let members = site.map_or(&[][..], |site| &site.members);
-    let of_maps = members.iter().filter_map(|member| {
-        let var = kernel.vars.get(member.argument)?;
-        let bytes = u64::try_from(member.value).ok()?;
-        (member.path == BOX_BYTES).then(|| (var.name.clone(), bytes))
+    let number = |argument: usize, path: &str| {
+        let of =
+            |member: &&warplens_host::Member| member.argument == argument && member.path == path;
+        let found = members.iter().find(of)?;
+        u64::try_from(found.value).ok()
+    };
+    let maps = members.iter().filter(|member| member.path == MAP_ELEMENT);
+    let of_maps = maps.filter_map(|member| {
+        let map = member.argument;
+        let along = |name: &str, dimension: usize| number(map, &format!("{name}[{dimension}]"));
+        let sides = (0..).map_while(|dimension| along(MAP_SIDES, dimension));
+        let dimensions: Vec<TensorDimension> = sides
+            .enumerate()
+            .map(|(dimension, side)| TensorDimension {
+                side,
+                size: along(MAP_SIZES, dimension),
+                stride: match dimension.checked_sub(1) {
+                    Some(behind) => along(MAP_STRIDES, behind),
+                    None => None,
+                },
+            })
+            .collect();
+        let of_map = TensorBox {
+            element: number(map, MAP_ELEMENT)?,
+            dimensions,
+        };
+        let var = kernel.vars.get(map)?;
+        (!of_map.dimensions.is_empty()).then(|| (var.name.clone(), of_map))
     });
     of_maps.collect()
 }

@@ -268,6 +268,7 @@ impl Measure<'_> {
         if let Some(unseen) = draft.unseen {
             let why = match unseen {
                 Unseen::Pipe => Why::Pipe,
+                Unseen::Box => Why::Box,
                 Unseen::Launch => {
                     access.requests = None;
                     access.active_lanes_per_request = None;
@@ -601,7 +602,9 @@ impl Measure<'_> {
 
     /// The address as it can be evaluated later, of shared memory and of copies.
     fn in_array(&self, draft: &AccessDraft, context: &Context) -> Option<Arc<Closed>> {
-        let bulk = matches!(draft.form, Form::Bulk(_)) && !assumed(self.arena, draft.address);
+        let bulk = matches!(draft.form, Form::Bulk(_))
+            && !draft.of_tensor
+            && !assumed(self.arena, draft.address);
         let shared = draft.space == Space::Shared && draft.shared.is_some();
         let copied = draft.space == Space::Global && draft.ahead.is_some();
         let closed = (bulk || shared || copied)

@@ -25,6 +25,8 @@ pub(crate) struct AccessDraft {
     pub(crate) op: Op,
     pub(crate) bytes: u32,
     pub(crate) form: Form,
+    /// A box of a tensor: its address is that among boxes side by side.
+    pub(crate) of_tensor: bool,
     /// The PTX instruction that it is written as.
     pub(crate) instruction: Option<Arc<str>>,
     pub(crate) ahead: Option<u32>,
@@ -105,6 +107,8 @@ pub(crate) enum Unseen {
     Pipe,
     /// In a launch that the kernel makes.
     Launch,
+    /// A box of a tensor that may lie across sectors, or end outside of it.
+    Box,
 }
 
 /// Where the probability of a condition is from.

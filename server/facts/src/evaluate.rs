@@ -32,7 +32,7 @@ impl Executor<'_> {
     }
 
     /// A value to be stored is complete: what is evaluated from here on makes the address.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.dependence.settle();
         self.doubted = None;
     }
@@ -1206,6 +1206,10 @@ impl Executor<'_> {
                 self.bulk_copy(arguments, whole);
                 return Value::data(Variation::NONE);
             }
+            Function::BulkBox => {
+                self.box_copy(arguments, whole);
+                return Value::data(Variation::NONE);
+            }
             Function::CopyPastRegisters => {
                 self.copy_past_registers(arguments, whole);
                 return Value::data(Variation::NONE);
@@ -1710,41 +1714,17 @@ impl Executor<'_> {
             let known = !crate::context::assumed(&self.arena, id);
             self.arena.value(id).filter(|_| known)
         });
-        let boxes = self.request.boxes;
         let bytes = bytes
             .and_then(|bytes| u32::try_from(bytes).ok())
             .unwrap_or(0);
-        let places = [from, to].map(|pointer| {
+        for (pointer, op) in [(from, Op::Load), (to, Op::Store)] {
             self.settle();
-            self.pointed_at(pointer)
-        });
-        // A copy by a tensor map brings a box.
-        let of_box = places.iter().find_map(|place| {
-            let Place::Memory(array, _) = place else {
-                return None;
-            };
-            let name = &self.arrays[array.0 as usize].name;
-            let (_, bytes) = boxes.iter().find(|(map, _)| map == name)?;
-            u32::try_from(*bytes).ok()
-        });
-        let bytes = of_box.filter(|_| rest.is_empty()).unwrap_or(bytes);
-        for (place, op) in places.into_iter().zip([Op::Load, Op::Store]) {
-            let Place::Memory(mut array, offset) = place else {
+            let Place::Memory(array, mut offset) = self.pointed_at(pointer) else {
                 continue;
             };
-            if self.arrays[array.0 as usize].space != Space::Shared {
-                // A tensor's map lies elsewhere than the tensor.
-                let name = self.arrays[array.0 as usize].name.clone();
-                if bytes == 0 || rest.is_empty() {
-                    array = self.array(&name, Space::Global);
-                }
+            if bytes == 0 {
+                offset = self.unknown(false, Variation::ANY);
             }
-            let in_tensor = self.arrays[array.0 as usize].space == Space::Global && rest.is_empty();
-            let offset = if bytes == 0 || in_tensor {
-                self.unknown(false, Variation::ANY)
-            } else {
-                offset
-            };
             let draft = self.record(array, offset, bytes.max(1), 1, op, whole, &[]);
             self.shape_of(draft, Form::Bulk(bytes));
         }
@@ -1827,6 +1807,7 @@ impl Executor<'_> {
             op,
             bytes,
             form: Form::Lanes,
+            of_tensor: false,
             instruction: None,
             ahead: None,
             combines: false,
@@ -1994,7 +1975,7 @@ impl Executor<'_> {
         self.unknown(true, Variation::ANY)
     }
 
-    fn pointed_at(&mut self, pointer: &Expr) -> Place {
+    pub(crate) fn pointed_at(&mut self, pointer: &Expr) -> Place {
         let value = self.eval(pointer);
         self.pending.extend(value.loads);
         match value.kind {
@@ -2307,6 +2288,7 @@ impl Executor<'_> {
             op,
             bytes,
             form: Form::Lanes,
+            of_tensor: false,
             instruction: None,
             ahead: None,
             combines: false,

@@ -238,6 +238,8 @@ impl Executor<'_> {
         self.dry -= u32::from(of_switch.is_some());
         let id = self.as_int(&value);
         let truth = self.arena.truth(id);
+        let advance = self.advance_under(truth);
+        let truth = advance.as_ref().map_or(truth, |advance| advance.holds);
         let outer = self.context;
         let mut probability = self.probability(condition, truth);
         if let (_, From::Default) = probability
@@ -280,6 +282,9 @@ impl Executor<'_> {
         let copies = (self.dry == 0).then(|| self.copies.clone());
         self.enter(truth, true, branch, false);
         let taken = self.context;
+        if let Some(advance) = &advance {
+            self.advance(advance);
+        }
         let then_exits = self.block_of(then);
         let then_changes = self.env.take_back(&mark);
         let mark = self.env.mark();

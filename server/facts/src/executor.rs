@@ -20,6 +20,7 @@ use crate::facts::{
     Assumption, CopiedLine, NotUnderstood, OpClass, Operator, SharedArray, Site, Source,
 };
 use crate::flow::Draft;
+use crate::motion::Advance;
 use crate::open::Open;
 use crate::value::{Array, ArrayId, Doubt, Held, Part, PartId, Stored, address};
 use crate::why::NoValue;
@@ -63,6 +64,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) dry: u32,
     /// The most iterations of each loop around, a guess where they are not known.
     pub(crate) turns: Vec<i64>,
+    /// What holds where variables of the loops around move on.
+    pub(crate) advances: Vec<Advance>,
     /// How many values loops were found to hand on, see `loops`.
     pub(crate) handed: usize,
     pub(crate) flow: Vec<Draft>,
@@ -215,6 +218,7 @@ impl<'a> Executor<'a> {
             context: 0,
             dry: 0,
             turns: Vec::new(),
+            advances: Vec::new(),
             handed: 0,
             flow: Vec::new(),
             dependence: Graph::new(request.kernel.name_site.line),

@@ -123,6 +123,6 @@ impl Visitor<'_> for Middle {
             self.found = true;
             return ControlFlow::Break(());
         }
-        ControlFlow::Continue(())
+        walk::walk_expression(self, expression)
     }
 }

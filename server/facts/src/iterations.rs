@@ -99,8 +99,21 @@ impl Executor<'_> {
             .map(|((_, value), motion)| self.integer_at(value, motion, number))
             .collect();
         for at in lost {
-            let end = look.ends[at];
-            if let Some(made) = end.and_then(|end| self.found_by(end, look, &known)) {
+            let Some(end) = look.ends[at] else {
+                continue;
+            };
+            if let Some(made) = self.found_by(end, look, &known) {
+                motions[at] = Motion::Renewed(made, symbol);
+                continue;
+            }
+            // Up to a goal that only moves on: the last one, where the variable did not begin behind it.
+            let goal = self.goal(end, look.stand_ins[at]);
+            let made = goal.and_then(|goal| self.found_by(goal, look, &known));
+            if let (Some(made), Kind::Int(first) | Kind::Pointer(_, first)) =
+                (made, entry[at].1.kind)
+                && self.never_falls(made, number)
+            {
+                let made = self.arena.binary(BinaryOp::Max, first, made);
                 motions[at] = Motion::Renewed(made, symbol);
             }
         }
@@ -113,7 +126,10 @@ impl Executor<'_> {
         motion: &Motion,
         iteration: Id,
     ) -> Option<Id> {
-        if matches!(motion, Motion::Lost(..) | Motion::Geometric(..)) {
+        if matches!(
+            motion,
+            Motion::Lost(..) | Motion::Geometric(..) | Motion::While { .. }
+        ) {
             return None;
         }
         match self.moved(value, motion, iteration).kind {

@@ -5,8 +5,10 @@
 //! is then summed over all of them.
 
 mod access;
+mod advances;
 mod alignment;
 mod bodies;
+mod boxes;
 mod branch;
 mod calls;
 mod cases;
@@ -44,6 +46,7 @@ mod results;
 mod routine;
 mod undefined;
 mod value;
+mod waits;
 mod ways;
 mod why;
 
@@ -78,8 +81,28 @@ pub struct Request<'a> {
     pub contents: &'a [Contents],
     /// Bytes of the memory that pointer parameters, and members of parameters, point to, by name, where that is known.
     pub extents: &'a [(String, u64)],
-    /// Bytes that a copy by a tensor map brings, by the parameter that is the map.
-    pub boxes: &'a [(String, u64)],
+    /// What a copy by a tensor map brings, by the parameter that is the map.
+    pub boxes: &'a [(String, TensorBox)],
+}
+
+/// What one copy brings of a tensor, as the host encodes its map.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TensorBox {
+    /// Bytes of an element.
+    pub element: u64,
+    /// The dimensions, the nearest first.
+    pub dimensions: Vec<TensorDimension>,
+}
+
+/// One dimension of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TensorDimension {
+    /// Elements of the box along it.
+    pub side: u64,
+    /// Elements of the tensor along it, where the host says them.
+    pub size: Option<u64>,
+    /// Bytes from one element to the next along it, where the host says them.
+    pub stride: Option<u64>,
 }
 
 /// The launch's own expression for its grid, read the other way round: along an axis there are

@@ -19,6 +19,7 @@ use crate::flow::{Draft, compute};
 use crate::issued;
 use crate::motion::{Look, Motion};
 use crate::value::{ArrayId, Kind, Origin, Value, Variation};
+use crate::waits::only_waits;
 
 /// Iterations of a loop whose bound is not known.
 pub(crate) const GUESSED_TRIPS: i64 = 16;
@@ -96,6 +97,13 @@ impl Executor<'_> {
             iteration,
         );
         let trips = self.ended(trips, condition.as_ref(), &entry, &motions);
+        let trips = match trips {
+            // Waiting is no work: who waits is suspended, not busy.
+            Trips::Unknown(why, _) if only_waits(condition.as_ref(), body) => {
+                Trips::Unknown(why, 1)
+            }
+            trips => trips,
+        };
         let motions = match &trips {
             Trips::Known { trips, .. } if !has_break => {
                 self.one_by_one(&entry, &look, motions, *trips)
@@ -168,6 +176,8 @@ impl Executor<'_> {
             now.loads.extend(handed.map(|(_, handed)| *handed));
             self.env.set(*id, Some(now));
         }
+        let advances = self.advances.len();
+        self.note_advances(&entry, &look, &motions, counter);
         let saved = std::mem::take(&mut self.flow);
         if self.dry == 0 {
             self.copies.enter_loop();
@@ -210,6 +220,7 @@ impl Executor<'_> {
         self.turns.push(extent);
         let exits = self.block_of(body);
         self.turns.pop();
+        self.advances.truncate(advances);
         if let Some(step) = step {
             self.eval(step);
         }
@@ -567,6 +578,7 @@ impl Executor<'_> {
             stand_ins,
         };
         self.cycles(entry, &look, &mut motions);
+        self.advances(entry, &look, &mut motions);
         let stand_ins = &look.stand_ins;
         let by_data = self.moved_by_data(entry, &ends, stand_ins, &motions);
         for (motion, &data) in motions.iter_mut().zip(&by_data) {
@@ -635,7 +647,11 @@ impl Executor<'_> {
                     Kind::Int(id) | Kind::Pointer(_, id) => self.arena.varies_in_warp(id),
                     Kind::Data => false,
                 };
-                begins_apart || matches!(motion, Motion::Lost(_, false))
+                let moves_apart = matches!(
+                    motion,
+                    Motion::Lost(_, false) | Motion::While { uniform: false, .. }
+                );
+                begins_apart || moves_apart
             })
             .collect();
         spread(apart, ends, |end, apart| {
@@ -713,6 +729,10 @@ impl Executor<'_> {
         match motion {
             Motion::Still => value.clone(),
             Motion::Lost(data, uniform) => lost(self, *data, *uniform),
+            Motion::While { uniform, .. } => {
+                let data = self.is_data(value);
+                lost(self, data, *uniform)
+            }
             Motion::Geometric(..) => {
                 let data = self.is_data(value);
                 lost(self, data, false)
@@ -785,9 +805,10 @@ impl Executor<'_> {
         }
         let truth = self.condition_at(condition, entry, &motions, iteration);
         let plain = self.without_wraps(truth);
-        let trips = self
-            .solve(plain, iteration)
-            .filter(|&trips| plain == truth || self.never_wraps(truth, trips, iteration));
+        let trips = self.solve(plain, iteration).filter(|&trips| {
+            let looked_at = self.dry > 0 && self.arena.has_placeholder(trips);
+            plain == truth || looked_at || self.never_wraps(truth, trips, iteration)
+        });
         let trips = match trips {
             Some(trips) => {
                 // `do` tests after the body: what it tests in iteration j is the value after j + 1.
@@ -810,6 +831,15 @@ impl Executor<'_> {
                         same,
                         pinned: false,
                         going: (kind != LoopKind::Do).then_some(plain),
+                    }
+                } else if self.dry > 0 && self.arena.has_placeholder(trips) {
+                    // The loop around is only looked at: where its variables begin and end is not known yet.
+                    Trips::Known {
+                        trips,
+                        most: GUESSED_TRIPS,
+                        same: false,
+                        pinned: false,
+                        going: None,
                     }
                 } else {
                     Trips::guessed(Unbounded::NotKnown)
@@ -895,7 +925,10 @@ impl Executor<'_> {
                 let (start, by) = self.linear(difference, iteration)?;
                 let step = by;
                 let by = self.arena.value(by)?;
-                if self.arena.opaque(start).is_some() {
+                // Of a loop around that is only looked at, stand-ins are as good as what they stand for.
+                let unknown = self.arena.has_opaque(start)
+                    || self.dry == 0 && self.arena.has_placeholder(start);
+                if unknown {
                     return None;
                 }
                 // A step that depends on assumed values stays an expression, for what other values do.
@@ -925,7 +958,7 @@ impl Executor<'_> {
     }
 
     /// The expression as if values that move with the loop never wrapped.
-    fn without_wraps(&mut self, id: Id) -> Id {
+    pub(crate) fn without_wraps(&mut self, id: Id) -> Id {
         if !self.arena.has_placeholder(id) {
             return id;
         }

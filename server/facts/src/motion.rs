@@ -1,5 +1,6 @@
 //! How the variables of a loop change from one iteration to the next.
 
+use warplens_ir::VarId;
 use warplens_symbolic::{BinaryOp, Id, Symbol};
 
 /// How a variable moves.
@@ -18,6 +19,13 @@ pub(crate) enum Motion {
     /// Multiplied, divided or shifted by a constant, which may be an assumed one: listed once the trip
     /// count is known.
     Geometric(BinaryOp, i64, bool),
+    /// By the same amount in each iteration in which the condition holds, an expression of the stand-ins that fails for good
+    /// once it fails; the same for all lanes or not.
+    While {
+        by: i64,
+        going: Id,
+        uniform: bool,
+    },
     Still,
     /// Not followed: data or not understood; the same for all lanes or not.
     Lost(bool, bool),
@@ -30,4 +38,15 @@ pub(crate) struct Look {
     pub(crate) ends: Vec<Option<Id>>,
     /// What stood for each variable before it.
     pub(crate) stand_ins: Vec<Id>,
+}
+
+/// What is known inside of a condition that variables move on under.
+#[derive(Debug, Clone)]
+pub(crate) struct Advance {
+    /// The condition, of values that are not known.
+    pub(crate) tested: Id,
+    /// It as a function of the iteration.
+    pub(crate) holds: Id,
+    /// Each variable with its value that is not known, and with what it is where the condition holds.
+    pub(crate) values: Vec<(VarId, Id, Id)>,
 }

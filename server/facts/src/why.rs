@@ -81,6 +81,8 @@ pub enum Why {
     Pipe,
     /// It belongs to a launch that the kernel makes.
     EnqueuedLaunch,
+    /// A box of a tensor, of which is not known that it fills its sectors.
+    Box,
     /// The index has no value.
     IndexWithoutValue(NoValue),
     /// The index depends on data.
@@ -202,6 +204,7 @@ impl fmt::Display for Why {
                 );
             }
             Why::Pipe => "where a pipe's packet lies is the runtime's affair",
+            Why::Box => "how the box lies in the sectors of its tensor is not known",
             Why::EnqueuedLaunch => "it runs in the launch that is enqueued here",
             Why::IndexByData => "the index depends on data in memory",
             Why::IndexNotUnderstood => "part of the index was not understood",

@@ -142,11 +142,13 @@ impl Host<'_> {
         {
             called = inner;
         }
-        if called.kind() == Kind::LambdaExpression || called.kind() == Kind::CallExpression {
-            if let Value::Lambda(lambda) = self.eval(called, source) {
-                return self
-                    .call_lambda(&lambda.0, Some(&arguments))
-                    .unwrap_or(Value::Unknown);
+        if matches!(
+            called.kind(),
+            Kind::LambdaExpression | Kind::CallExpression | Kind::CompoundLiteralExpression
+        ) {
+            let value = self.eval(called, source);
+            if let Some(value) = self.call_made(node, value, &named, &arguments, source) {
+                return value;
             }
             self.forget_arguments("", &arguments, source);
             return Value::Unknown;
@@ -264,6 +266,28 @@ impl Host<'_> {
         match value {
             Value::Unknown => self.kernel_of_its_name(node, &arguments),
             value => value,
+        }
+    }
+
+    /// A call of what an expression has just made: a lambda, a function, an object: `Launch<T>()(p, n)`.
+    fn call_made(
+        &mut self,
+        node: Node,
+        made: Value,
+        named: &Named,
+        arguments: &[Argument],
+        source: Source,
+    ) -> Option<Value> {
+        match made {
+            Value::Lambda(lambda) => self.call_lambda(&lambda.0, Some(arguments)),
+            Value::Function(callee) => self.call_function(&callee, node, arguments, source),
+            Value::Record(record) => {
+                let class = record.class.clone();
+                let place = self.temporary(Type::Unknown(String::new()), Value::Record(record));
+                let name = "operator()";
+                self.method(&class, name, &place, named, arguments, node, source)
+            }
+            _ => None,
         }
     }
 

@@ -169,8 +169,14 @@ impl Real {
     }
 }
 
-/// The member of a tensor map that a launch passes: bytes of the box that a copy by it brings.
-pub const BOX_BYTES: &str = "box bytes";
+/// The member of a tensor map that a launch passes: bytes of an element.
+pub const MAP_ELEMENT: &str = "element bytes";
+/// Members of a tensor map, by the number of the dimension behind the name: elements of the box that a copy by it brings.
+pub const MAP_SIDES: &str = "sides";
+/// The same: elements of the tensor.
+pub const MAP_SIZES: &str = "sizes";
+/// The same: bytes from one element to the next, of all dimensions but the nearest.
+pub const MAP_STRIDES: &str = "strides";
 
 /// The blocks of a launch along one axis.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -6,7 +6,6 @@ use warplens_hir::Source;
 use warplens_ir::Type;
 use warplens_syntax::BinaryOperator as Op;
 
-use super::BOX_BYTES;
 use super::arguments::Argument;
 use super::contents::filled;
 use super::events::MemoryKind;
@@ -15,6 +14,7 @@ use super::kinds::Number;
 use super::nodes::text;
 use super::state::Host;
 use super::value::{MAP, MOST_ELEMENTS, Place, Record, Step, Value, binary};
+use super::{MAP_ELEMENT, MAP_SIDES, MAP_SIZES, MAP_STRIDES};
 
 impl Host<'_> {
     /// A function of the C library or of a toolkit that a run follows; `None` for another one.
@@ -536,22 +536,26 @@ impl Host<'_> {
         }
     }
 
-    /// What `cuTensorMapEncodeTiled` makes: of it a launch is told how many bytes a copy brings.
+    /// What `cuTensorMapEncodeTiled` makes: of it a launch is told what a copy by it brings.
     fn tensor_map(&self, arguments: &[Argument], source: Source) -> Value {
         let element = arguments.get(1).and_then(|argument| argument.node);
         let element = element.and_then(|node| element_bytes(text(node, source)));
         let value = |at: usize| arguments.get(at).map(|argument| &argument.value);
         let rank = value(2).and_then(Value::as_int);
         let rank = rank.and_then(|rank| usize::try_from(rank).ok());
-        let sides = value(6)
-            .map(|sides| self.elements(sides))
-            .unwrap_or_default();
-        let bytes = element.zip(rank).and_then(|(element, rank)| {
-            let mut sides = sides.get(..rank)?.iter().map(Value::as_int);
-            sides.try_fold(element, |all: i64, side| all.checked_mul(side?))
-        });
-        let bytes = bytes.map_or(Value::Unknown, |bytes| Value::Int(bytes, 64, false));
-        let fields = vec![(BOX_BYTES.to_owned(), bytes)];
+        let mut fields = Vec::new();
+        if let (Some(element), Some(rank @ 1..=5)) = (element, rank) {
+            fields.push((MAP_ELEMENT.to_owned(), Value::Int(element, 64, false)));
+            for (name, at, count) in [
+                (MAP_SIZES, 4, rank),
+                (MAP_STRIDES, 5, rank - 1),
+                (MAP_SIDES, 6, rank),
+            ] {
+                let mut all = value(at).map_or_else(Vec::new, |all| self.elements(all));
+                all.resize(count, Value::Unknown);
+                fields.push((name.to_owned(), Value::Array(Rc::new(all))));
+            }
+        }
         Value::Record(Rc::new(Record::new("CUtensorMap", fields)))
     }
 

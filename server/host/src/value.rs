@@ -932,9 +932,18 @@ pub(super) fn library(name: &str, arguments: &[Value]) -> Option<Value> {
             }
             _ => arguments.first().cloned(),
         },
+        // `ATen/cuda/detail/KernelUtils.h`.
+        "GET_BLOCKS" => {
+            let threads = arguments.get(1).cloned();
+            let threads = threads.unwrap_or(Value::int(TORCH_THREADS));
+            library("ceil_div", &[arguments.first()?.clone(), threads])
+        }
         _ => bits_call(name, arguments),
     }
 }
+
+/// Threads of a block as kernels of `PyTorch` have them: `at::cuda::detail::CUDA_NUM_THREADS`.
+pub(super) const TORCH_THREADS: i64 = 1024;
 
 /// The least or the largest of a list.
 fn among(name: &str, all: &[Value]) -> Option<Value> {

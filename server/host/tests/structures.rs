@@ -440,3 +440,20 @@ fn a_class_that_copies_itself_decides_what_a_copy_is() {
     // A reference that is made of itself ends.
     assert_eq!(of("Own o; int n = o.r.n;"), None);
 }
+
+#[test]
+fn an_object_that_is_made_to_be_called_is_called() {
+    let before = "
+        struct Held { int block; Held(int b) : block(b) {} void operator()(int *p) const { k<<<1, 32>>>(p, block); } };
+        struct Plain { int block; void operator()(int *p) const { k<<<1, 32>>>(p, block); } };
+        template <int B> struct Constant { void operator()(int *p) const { k<<<1, 32>>>(p, B); } };";
+    for (made, n) in [
+        ("Held(96)", 96),
+        ("Plain{64}", 64),
+        ("Constant<32>()", 32),
+        ("Constant<16>{}", 16),
+    ] {
+        let body = format!("int *p; cudaMalloc(&p, 400); {made}(p);");
+        assert_eq!(extent(before, &body), (Some(400), Some(n)), "{made}");
+    }
+}

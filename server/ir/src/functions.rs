@@ -181,6 +181,9 @@ pub enum Function {
     /// A copy that one thread starts: to the first argument, from the second, of as many bytes as the third says; fewer
     /// arguments where the source does not say it.
     Bulk,
+    /// The same of a tensor by its map, which is the one of the two that lies in device memory: the arguments behind them
+    /// say where the box begins, in elements along each dimension, the nearest first; none where the source does not say it.
+    BulkBox,
     /// A function that the source writes as an instruction of PTX, by its mnemonic.
     Instruction(Arc<str>, Box<Function>),
     /// An access through a texture, a surface or an image.

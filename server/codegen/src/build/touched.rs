@@ -511,7 +511,7 @@ impl Walk<'_, '_, '_> {
                 }
                 match function {
                     Function::Rows { store: false, .. } => {}
-                    Function::Bulk => {
+                    Function::Bulk | Function::BulkBox => {
                         self.touched.changes.insert(Object::Everything);
                     }
                     Function::Atomic(..)

@@ -224,6 +224,35 @@ fn a_loop_that_only_waits_is_its_wait() {
 }
 
 #[test]
+fn a_loop_of_the_source_that_only_waits_is_one_wait() {
+    let ask = "asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }\" \
+               : \"=r\"(v) : \"r\"(at), \"r\"(n));";
+    let trips = |body: &str| {
+        let (found, lost) = facts(body);
+        assert_eq!(lost, Vec::<String>::new(), "{body}");
+        let mut guesses = found.assumptions.iter();
+        let guess = guesses.find(|assumption| assumption.symbol.to_string().contains("trips"));
+        guess.map(|guess| guess.value.clone())
+    };
+    assert_eq!(
+        trips(&format!("do {{ {ask} }} while (!v);")).as_deref(),
+        Some("1")
+    );
+    assert_eq!(
+        trips(&format!("while (!v) {{ {ask} }}")).as_deref(),
+        Some("1")
+    );
+    // A loop that does something until it may go on is work.
+    assert_eq!(
+        trips(&format!(
+            "do {{ {ask} r += in[threadIdx.x + r]; }} while (!v);"
+        ))
+        .as_deref(),
+        Some("16")
+    );
+}
+
+#[test]
 fn any_other_jump_is_told_and_what_it_may_skip_or_repeat_is_not_exact() {
     for (assembly, told) in [
         ("@p bra AWAY; st.global.u32 [%0], 1;", "@p bra AWAY"),

@@ -758,44 +758,86 @@ fn a_predicate_of_a_copy_says_that_its_source_is_ignored() {
     assert_eq!(requests("shared", "store"), Some(4.0));
 }
 
+/// 64 blocks that each bring 128 boxes of 64 × 128 elements of 2 bytes, from these places of a matrix of 8192 × 8192.
+fn boxes(encode: &str, corner: [&str; 2]) -> KernelResult {
+    let [x, y] = corner;
+    let text = format!(
+        "#include <cuda.h>\n#include <cstdint>\n\
+         __device__ void bring(void *to, const CUtensorMap *map, int x, int y, uint64_t *bar) {{\n\
+           asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{%2, %3}}], [%4];\" \
+             :: \"r\"((uint32_t)__cvta_generic_to_shared(to)), \"l\"(map), \"r\"(x), \"r\"(y), \"r\"((uint32_t)__cvta_generic_to_shared(bar))); }}\n\
+         __global__ void k(const __grid_constant__ CUtensorMap a, float *out, int n) {{\n\
+           __shared__ __align__(128) unsigned short tile[64 * 128]; __shared__ uint64_t bar;\n\
+           for (int i = 0; i < n; i++) {{ if (threadIdx.x == 0) bring(tile, &a, {x}, {y}, &bar); __syncthreads(); }}\n\
+           out[threadIdx.x] = tile[threadIdx.x]; }}\n\
+         CUtensorMap made(void *p) {{ CUtensorMap m; cuuint64_t all[2] = {{8192, 8192}}; cuuint64_t row[1] = {{16384}};\n\
+           cuuint32_t box[2] = {{64, 128}}; cuuint32_t one[2] = {{1, 1}};\n\
+           {encode}(&m, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, all, row, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,\n\
+             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE); return m; }}\n\
+         int main() {{ void *p; float *out; cudaMalloc(&p, 8192 * 8192 * 2); cudaMalloc(&out, 512);\n\
+           k<<<64, 128>>>(made(p), out, 128); }}\n"
+    );
+    launched(&text, LaunchValues::default())
+}
+
+/// The copies among the accesses: the load, the store.
+fn copies(found: &KernelResult) -> [&Access; 2] {
+    let of = |op: &str| {
+        let mut all = found.accesses.iter();
+        all.find(|access| access.instruction.is_some() && access.op == op)
+            .expect("a copy")
+    };
+    [of("load"), of("store")]
+}
+
 #[test]
 fn a_copy_by_a_tensor_map_brings_the_box_that_the_program_encodes() {
-    let text = |encode: &str| {
-        format!(
-            "#include <cuda.h>\n#include <cstdint>\n\
-             __device__ void bring(void *to, const CUtensorMap *map, int x, uint64_t *bar) {{\n\
-               asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{%2, %3}}], [%4];\" \
-                 :: \"r\"((uint32_t)__cvta_generic_to_shared(to)), \"l\"(map), \"r\"(x), \"r\"(0), \"r\"((uint32_t)__cvta_generic_to_shared(bar))); }}\n\
-             __global__ void k(const __grid_constant__ CUtensorMap a, float *out, int n) {{\n\
-               __shared__ __align__(128) unsigned short tile[64 * 128]; __shared__ uint64_t bar;\n\
-               for (int i = 0; i < n; i++) {{ if (threadIdx.x == 0) bring(tile, &a, i, &bar); __syncthreads(); }}\n\
-               out[threadIdx.x] = tile[threadIdx.x]; }}\n\
-             CUtensorMap made(void *p) {{ CUtensorMap m; cuuint64_t all[2] = {{8192, 8192}}; cuuint64_t row[1] = {{16384}};\n\
-               cuuint32_t box[2] = {{64, 128}}; cuuint32_t one[2] = {{1, 1}};\n\
-               {encode}(&m, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, all, row, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,\n\
-                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE); return m; }}\n\
-             int main() {{ void *p; float *out; cudaMalloc(&p, 8192 * 8192 * 2); cudaMalloc(&out, 512);\n\
-               k<<<64, 128>>>(made(p), out, 128); }}\n"
-        )
-    };
     for encode in ["cuTensorMapEncodeTiled", "encode"] {
-        let found = launched(&text(encode), LaunchValues::default());
-        let copies: Vec<&Access> = found
-            .accesses
-            .iter()
-            .filter(|access| access.instruction.is_some())
-            .collect();
-        assert_eq!(copies.len(), 2);
-        for access in copies {
+        let found = boxes(encode, ["i * 64", "blockIdx.x * 128"]);
+        let [load, store] = copies(&found);
+        for access in [load, store] {
             assert_eq!(access.bytes_per_request, Some(16384.0), "{encode}");
             assert_eq!(access.requests, Some(64.0 * 128.0));
-            if access.space == "shared" {
-                assert_eq!(access.passes_per_request, Some(128.0));
-            }
         }
+        assert_eq!(store.passes_per_request, Some(128.0));
+        // Each row is 128 bytes from a multiple of them.
+        assert_eq!(load.transactions_per_request, Some(512.0));
+        assert!(load.exact);
         // 134 MB at 3.35 TB/s.
         let time = found.estimates["auto"].time_ms.expect("a time");
         assert!((0.04..0.08).contains(&time), "{time} ms");
+    }
+}
+
+#[test]
+fn boxes_that_several_blocks_bring_are_read_from_device_memory_once() {
+    let dram = |corner| {
+        let found = boxes("cuTensorMapEncodeTiled", corner);
+        found.estimates["auto"].detail["dram_bytes"]
+    };
+    let each = dram(["i * 64", "blockIdx.x * 128"]);
+    let same = dram(["i * 64", "128"]);
+    let pairs = dram(["i * 64", "blockIdx.x / 2 * 128"]);
+    let matrix = 8192.0 * 8192.0 * 2.0;
+    assert!((each / matrix - 1.0).abs() < 0.02, "{each}");
+    assert!((pairs / matrix - 0.5).abs() < 0.02, "{pairs}");
+    assert!((same / matrix - 1.0 / 64.0).abs() < 0.01, "{same}");
+}
+
+#[test]
+fn how_a_box_lies_in_its_sectors_is_told_where_it_is_known() {
+    for (corner, exact) in [
+        (["i * 64", "0"], true),
+        (["i * 16", "blockIdx.x"], true),
+        // Rows that begin within a sector, that end behind the matrix, where data says.
+        (["i * 8", "0"], false),
+        (["i * 64 + 64", "0"], false),
+        (["i * 64", "(int)out[0]"], false),
+    ] {
+        let found = boxes("cuTensorMapEncodeTiled", corner);
+        let [load, _] = copies(&found);
+        assert_eq!(load.exact, exact, "{corner:?}");
+        assert_eq!(load.requests, Some(64.0 * 128.0));
     }
 }
 

@@ -602,3 +602,56 @@ fn small_floats_are_converted_into_their_storage() {
         ]
     );
 }
+
+/// The requests of the accesses of `g`, and whether they are exact.
+fn staged(body: &str) -> Vec<(Option<f64>, bool)> {
+    let file = analyse(&format!(
+        "__global__ void k(const float *g, float *o, int n, const int *flag) {{\n\
+         __shared__ float s[4][128]; float sum = 0; int fetch = 0;\n{body}\n o[threadIdx.x] = sum;\n}}\n\
+         void host(float *a, const int *flag) {{ k<<<10, 128>>>(a, a, 64, flag); }}\n"
+    ));
+    let facts = &file.kernels[0].analysis.facts;
+    let of_g = facts.accesses.iter().filter(|access| access.array == "g");
+    of_g.map(|access| (access.requests, access.exact()))
+        .collect()
+}
+
+#[test]
+fn what_is_fetched_ahead_of_a_loop_is_fetched_once() {
+    const USE: &str = "sum += s[k % 4][threadIdx.x ^ 1]; __syncthreads();";
+    const FETCH: &str = "s[fetch % 4][threadIdx.x] = g[fetch * 128 + threadIdx.x];";
+    let all = |requests: f64| vec![(Some(requests), true)];
+    // Four warps of ten blocks.
+    assert_eq!(
+        staged(&format!(
+            "for (int k = 0; k < n; ++k) {{ for (; fetch < n && fetch < k + 4; ++fetch) {{ {FETCH} }} {USE} }}"
+        )),
+        all(40.0 * 64.0)
+    );
+    assert_eq!(
+        staged(&format!(
+            "fetch = 3; for (int k = 0; k < n; ++k) {{ if (fetch < n) {{ {FETCH} ++fetch; }} {USE} }}"
+        )),
+        all(40.0 * 61.0)
+    );
+    // One warp of four.
+    assert_eq!(
+        staged(&format!(
+            "fetch = 3; for (int k = 0; k < n; ++k) {{ if (threadIdx.x < 32 && fetch < n) {{ {FETCH} ++fetch; }} {USE} }}"
+        )),
+        all(10.0 * 61.0)
+    );
+}
+
+#[test]
+fn what_moves_on_where_data_says_is_not_counted() {
+    for body in [
+        "for (int k = 0; k < n; ++k) { if (flag[k] && fetch < n) { sum += g[fetch * 128 + threadIdx.x]; ++fetch; } }",
+        // It goes on again.
+        "for (int k = 0; k < n; ++k) { if (fetch < k / 8) { sum += g[fetch * 128 + threadIdx.x]; ++fetch; } fetch ^= flag[k]; }",
+    ] {
+        for (requests, exact) in staged(body) {
+            assert!(!exact, "{requests:?} of {body}");
+        }
+    }
+}

@@ -607,3 +607,33 @@ fn a_loop_over_a_range_is_the_loop_over_its_iterators() {
         assert_eq!(over.len(), 2);
     }
 }
+
+#[test]
+fn an_aligned_vector_of_torch_is_one_access() {
+    let file = analyse(
+        "template <class T> __global__ void k(const T *a, T *o) {\n\
+         \x20 using V = at::native::memory::aligned_vector<T, 8>;\n\
+         \x20 V v = reinterpret_cast<const V *>(a)[blockIdx.x * blockDim.x + threadIdx.x];\n\
+         \x20 for (int i = 0; i < 8; ++i) v.val[i] = v.val[i] + v.val[i];\n\
+         \x20 *reinterpret_cast<V *>(&o[(blockIdx.x * blockDim.x + threadIdx.x) * 8]) = v;\n\
+         }\n\
+         void host(at::Half *a) { k<at::Half><<<64, 128>>>(a, a); }\n",
+    );
+    let costs: Vec<_> = accesses(&file)
+        .into_iter()
+        .map(|(_, bytes, cost)| (bytes, cost))
+        .collect();
+    assert_eq!(costs, [(16, Some(16.0)), (16, Some(16.0))]);
+    assert_eq!(instructions(&file, [Class::Ldg, Class::Stg]), [1, 1]);
+}
+
+#[test]
+fn blocks_of_torch_have_as_many_threads_as_it_says() {
+    let file = analyse(
+        "__global__ void k(float *o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) o[i] = 1; }\n\
+         void host(float *o) {\n\
+         \x20 k<<<at::cuda::detail::GET_BLOCKS(5000), at::cuda::detail::CUDA_NUM_THREADS>>>(o, 5000); }\n",
+    );
+    let launch = file.kernels[0].analysis.facts.launch;
+    assert_eq!((launch.grid, launch.block), ([5, 1, 1], [1024, 1, 1]));
+}

@@ -282,6 +282,8 @@ impl Machine<'_> {
                 self.copy_past_registers(arguments, whole, active)?;
                 return Some(LaneValues::UNKNOWN);
             }
+            // A run knows no tensor.
+            Function::BulkBox => return None,
             Function::Bulk => {
                 self.bulk_copy(arguments, whole, active)?;
                 return Some(LaneValues::UNKNOWN);

@@ -3,6 +3,10 @@
 use warplens_ir::{AddressSpace, Effect, Expr, ExprKind, Function, Site, Type};
 
 use super::Lowering;
+use super::construct::element;
+
+/// Dimensions of a tensor that a map describes, at most.
+const MOST_DIMENSIONS: u64 = 5;
 
 impl Lowering<'_> {
     /// A call of one of these; `None` for other names.
@@ -12,8 +16,8 @@ impl Lowering<'_> {
             ty,
             site,
         };
-        let copy = |arguments| {
-            let function = Function::Instruction(name.into(), Box::new(Function::Bulk));
+        let copy = |of, arguments| {
+            let function = Function::Instruction(name.into(), Box::new(of));
             Some(call(function, arguments, Type::Void))
         };
         let pointers: Vec<&Expr> = arguments
@@ -36,12 +40,14 @@ impl Lowering<'_> {
                     ));
                 };
                 let shared = |tile: &Expr| to_space(tile, AddressSpace::Shared);
-                return if to_global {
+                let mut all = if to_global {
                     let tile = pointers.last().copied()?;
-                    copy(vec![(*first).clone(), shared(tile)])
+                    vec![(*first).clone(), shared(tile)]
                 } else {
-                    copy(vec![shared(first), (*second).clone()])
+                    vec![shared(first), (*second).clone()]
                 };
+                all.extend(corner(arguments));
+                return copy(Function::BulkBox, all);
             }
             let size = arguments
                 .iter()
@@ -50,7 +56,7 @@ impl Lowering<'_> {
             let [to, from, ..] = pointers.as_slice() else {
                 return None;
             };
-            return copy(vec![(*to).clone(), (*from).clone(), size]);
+            return copy(Function::Bulk, vec![(*to).clone(), (*from).clone(), size]);
         }
         let waits = [
             "barrier_arrive_tx",
@@ -73,6 +79,37 @@ impl Lowering<'_> {
             call(function, Vec::new(), Type::INT)
         })
     }
+}
+
+/// Where a box begins: each number by itself, or all of them as an array.
+fn corner(arguments: &[Expr]) -> Vec<Expr> {
+    let numbers: Vec<Expr> = arguments
+        .iter()
+        .filter(|argument| argument.ty.is_int())
+        .cloned()
+        .collect();
+    if !numbers.is_empty() {
+        return numbers;
+    }
+    let array = arguments.iter().find_map(|argument| match &argument.ty {
+        Type::Array(of, Some(extent)) if of.is_int() && *extent <= MOST_DIMENSIONS => {
+            Some((argument, *extent))
+        }
+        _ => None,
+    });
+    let Some((array, extent)) = array else {
+        return Vec::new();
+    };
+    (0..extent)
+        .map(|number| {
+            let number = Expr {
+                kind: ExprKind::Int(number as i64),
+                ty: Type::INT,
+                site: array.site,
+            };
+            element(array.clone(), number, array.site)
+        })
+        .collect()
 }
 
 /// An address in a memory that the function names.

@@ -199,6 +199,7 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         | Function::CopyPastRegisters
         | Function::Rows { .. }
         | Function::Bulk
+        | Function::BulkBox
         | Function::Instruction(..) => (function, Type::Void),
         Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
             (function, Type::INT)

@@ -802,6 +802,19 @@ impl Lowering<'_> {
             }
             return Some(self.opaque(site, Reason::UnreadFunction, arguments.to_vec()));
         }
+        if of == "barrier"
+            && ["arrive", "wait", "try_wait"]
+                .iter()
+                .any(|word| name.starts_with(word))
+        {
+            // It orders what threads write for each other.
+            let function = Function::Ignored(Effect::Fence, format!("mbarrier.{name}").into());
+            return Some(Expr {
+                kind: ExprKind::Call(function, arguments.to_vec()),
+                ty: Type::INT,
+                site,
+            });
+        }
         // What a barrier, a pipeline or a texture object is told costs instructions, not accesses.
         Some(self.computed(arguments, Type::INT, site))
     }

@@ -50,7 +50,12 @@ impl Lowering<'_> {
         } else {
             let range = self.expr(range, source);
             match (range.ty.clone(), is_place(&range)) {
-                (Type::Array(_, Some(extent)), true) => {
+                (Type::Array(_, Some(extent)), place) => {
+                    let range = if place {
+                        range
+                    } else {
+                        self.kept_as("range", range, site, out)
+                    };
                     let index = self.counter(site);
                     let item = element(range, index.clone(), site);
                     Some(counted(index, extent, item, site))
@@ -178,7 +183,13 @@ impl Lowering<'_> {
     }
 
     /// The value in a variable of that name.
-    fn kept_as(&mut self, name: &str, value: Expr, site: Site, out: &mut Vec<Stmt>) -> Expr {
+    pub(super) fn kept_as(
+        &mut self,
+        name: &str,
+        value: Expr,
+        site: Site,
+        out: &mut Vec<Stmt>,
+    ) -> Expr {
         let id = self.temporary(name, value.ty.clone(), site);
         self.assign_to(id, value, site, out);
         self.var(id, site)

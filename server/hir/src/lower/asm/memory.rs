@@ -300,13 +300,30 @@ impl<'t> Assembly<'_, '_, 't> {
             _ => None,
         });
         let (target, origin) = (spaces.next()?, spaces.next()?);
-        let to = self.pointer(to, &Type::BYTE, target)?;
-        let from = self.pointer(from, &Type::BYTE, origin)?;
-        let mut arguments = vec![to, from];
-        if !instruction.has("tensor") {
+        let mut arguments = vec![
+            self.pointer(to, &Type::BYTE, target)?,
+            self.pointer(from, &Type::BYTE, origin)?,
+        ];
+        let function = if instruction.has("tensor") {
+            // In other modes the numbers are no corners of boxes.
+            let tiled = instruction
+                .suffixes()
+                .all(|word| !word.starts_with("im2col") && !word.ends_with('4'));
+            for operand in [to, from] {
+                if let (true, Operand::Memory { coordinates, .. }) = (tiled, operand) {
+                    arguments.extend(
+                        Self::flat(coordinates)
+                            .into_iter()
+                            .map(|one| self.read(one)),
+                    );
+                }
+            }
+            Function::BulkBox
+        } else {
             arguments.push(self.read(rest.first()?));
-        }
-        let function = self.named(instruction, Function::Bulk);
+            Function::Bulk
+        };
+        let function = self.named(instruction, function);
         let call = self.call(function, arguments, Type::Void);
         self.done.push(call);
         Some(())
