@@ -3,6 +3,9 @@
 //! The source says what is meant; compilers fold, hoist, unroll and fuse. [`compile`] does to a kernel's IR what
 //! they do, closely enough to count by.
 
+// A byte that is no boundary would cost the kernel.
+#![cfg_attr(not(test), deny(clippy::string_slice))]
+
 mod amd;
 pub mod assembly;
 mod build;

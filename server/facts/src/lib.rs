@@ -4,6 +4,9 @@
 //! coordinates, loop counters and parameters. What each warp of the launch does at each access and branch
 //! is then summed over all of them.
 
+// A byte that is no boundary would cost the kernel.
+#![cfg_attr(not(test), deny(clippy::string_slice))]
+
 mod access;
 mod advances;
 mod alignment;

@@ -447,8 +447,8 @@ fn fits(pattern: &[String], name: &str) -> bool {
         return false;
     };
     for part in between {
-        match rest.find(part.as_str()) {
-            Some(at) => rest = &rest[at + part.len()..],
+        match rest.split_once(part.as_str()) {
+            Some((_, behind)) => rest = behind,
             None => return false,
         }
     }

@@ -3,6 +3,9 @@
 //! In: kernels that a front end (`hir`) builds. Out: statements and expressions with types, walked by `walk`, numbered by
 //! [`Places`] and told apart by their fingerprints. Nothing here knows text, trees or GPUs.
 
+// A byte that is no boundary would cost the kernel.
+#![cfg_attr(not(test), deny(clippy::string_slice))]
+
 mod controls;
 mod fragment;
 pub mod functions;

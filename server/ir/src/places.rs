@@ -192,22 +192,18 @@ pub fn in_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut gap = false;
     let mut quote = None;
-    let mut rest = text;
-    while let Some(letter) = rest.chars().next() {
-        if quote.is_none() {
-            let comment = if rest.starts_with("//") {
-                Some(rest.find('\n').unwrap_or(rest.len()))
-            } else {
-                let inner = rest.strip_prefix("/*");
-                inner.map(|inner| inner.find("*/").map_or(rest.len(), |end| end + 4))
-            };
-            if let Some(end) = comment {
-                gap = true;
-                rest = &rest[end..];
-                continue;
-            }
+    let mut rest = text.chars();
+    loop {
+        if quote.is_none()
+            && let Some(behind) = behind_comment(rest.as_str())
+        {
+            gap = true;
+            rest = behind.chars();
+            continue;
         }
-        rest = &rest[letter.len_utf8()..];
+        let Some(letter) = rest.next() else {
+            return line;
+        };
         if letter.is_whitespace() {
             gap = true;
             continue;
@@ -219,17 +215,23 @@ pub fn in_one_line(text: &str) -> String {
         line.push(letter);
         match quote {
             Some(_) if letter == '\\' => {
-                if let Some(escaped) = rest.chars().next() {
-                    line.push(escaped);
-                    rest = &rest[escaped.len_utf8()..];
-                }
+                line.extend(rest.next());
             }
             Some(open) if letter == open => quote = None,
             None if letter == '"' || letter == '\'' => quote = Some(letter),
             _ => {}
         }
     }
-    line
+}
+
+/// What lies behind the comment that a text begins with: the end of its line, or what follows its last mark.
+fn behind_comment(text: &str) -> Option<&str> {
+    if text.starts_with("//") {
+        let end = text.find('\n').unwrap_or(text.len());
+        return text.get(end..);
+    }
+    let inner = text.strip_prefix("/*")?;
+    Some(inner.split_once("*/").map_or("", |(_, behind)| behind))
 }
 
 #[cfg(test)]

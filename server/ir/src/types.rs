@@ -443,7 +443,7 @@ impl Type {
         }
         let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let lanes: u8 = digits.parse().ok()?;
-        let base = &name[..name.len() - digits.len()];
+        let base = name.strip_suffix(digits)?;
         let allowed = if opencl {
             matches!(lanes, 2 | 3 | 4 | 8 | 16 | 32)
         } else {

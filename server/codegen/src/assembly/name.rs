@@ -47,9 +47,9 @@ impl Name {
 
 /// `3foo…`: the length, the name and what is behind.
 fn source_name(text: &str) -> Option<(&str, &str)> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let length: usize = text[..digits].parse().ok()?;
-    text[digits..].split_at_checked(length)
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let length: usize = text.strip_suffix(behind)?.parse().ok()?;
+    behind.split_at_checked(length)
 }
 
 /// Template arguments up to the first one of another kind, which hides where the next begins.
@@ -63,20 +63,18 @@ fn arguments(mut rest: &str) -> Vec<String> {
             // A literal: its type, its digits. Those of enumerations begin with a name.
             Some('L') => {
                 let kind = after.next();
-                let literal = after.as_str();
-                let Some(end) = literal.find('E') else {
+                let Some((digits, behind)) = after.as_str().split_once('E') else {
                     break;
                 };
                 if kind.and_then(fundamental).is_none() {
                     break;
                 }
-                let digits = &literal[..end];
                 found.push(match (kind, digits.strip_prefix('n')) {
                     (Some('b'), _) => (digits != "0").to_string(),
                     (_, Some(digits)) => format!("-{digits}"),
                     (_, None) => digits.to_owned(),
                 });
-                rest = &literal[end + 1..];
+                rest = behind;
             }
             Some(letter) => match fundamental(letter) {
                 Some(name) => {

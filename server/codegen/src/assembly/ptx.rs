@@ -13,25 +13,33 @@ const FRAME: u32 = 5;
 /// Loops that are followed when registers are counted; the time goes with their number.
 const MOST_LOOPS: usize = 2048;
 
+/// What lies before the first of these marks, the mark, and what lies behind it.
+fn at_mark<'t>(text: &'t str, marks: &[char]) -> Option<(&'t str, char, &'t str)> {
+    let (before, rest) = text.split_at_checked(text.find(marks)?)?;
+    let mut rest = rest.chars();
+    let mark = rest.next()?;
+    Some((before, mark, rest.as_str()))
+}
+
 /// Reads the kernels of a PTX text. PTX has as many registers as it likes: `registers` is an estimate.
 pub fn ptx(text: &str) -> Vec<AssembledKernel> {
     let text = without_comments(text);
     let mut reader = Reader::default();
     let mut rest = text.as_str();
-    while let Some(end) = rest.find([';', '{', '}', '\n']) {
+    while let Some((statement, mark, behind)) = at_mark(rest, &[';', '{', '}', '\n']) {
         // A brace inside a statement is a vector.
-        let (statement, mark) = (&rest[..end], rest.as_bytes()[end]);
-        let vector = mark == b'{' && in_instruction(statement);
-        if vector {
-            let Some(end) = rest.find(';') else { break };
-            reader.statement(rest[..end].trim());
-            rest = &rest[end + 1..];
+        if mark == '{' && in_instruction(statement) {
+            let Some((whole, behind)) = rest.split_once(';') else {
+                break;
+            };
+            reader.statement(whole.trim());
+            rest = behind;
             continue;
         }
         match mark {
-            b';' => reader.statement(statement.trim()),
-            b'{' => reader.open(statement.trim()),
-            b'}' => reader.close(),
+            ';' => reader.statement(statement.trim()),
+            '{' => reader.open(statement.trim()),
+            '}' => reader.close(),
             _ => {
                 // `.loc`, `.target` and labels end with their line; what does not goes on.
                 let line = statement.trim();
@@ -49,30 +57,31 @@ pub fn ptx(text: &str) -> Vec<AssembledKernel> {
                     .any(|directive| line.starts_with(directive));
                 if alone {
                     reader.line(line);
-                } else if let Some(more) = rest[end + 1..].find([';', '{', '}']) {
-                    // Joined with what follows up to its mark.
-                    let end = end + 1 + more;
-                    let vector = rest.as_bytes()[end] == b'{' && in_instruction(&rest[..end]);
-                    let end = if vector {
-                        let Some(end) = rest.find(';') else { break };
-                        end
-                    } else {
-                        end
-                    };
-                    let statement = rest[..end].trim();
-                    match rest.as_bytes()[end] {
-                        b'{' => reader.open(statement),
-                        b'}' => reader.close(),
-                        _ => reader.statement(statement),
-                    }
-                    rest = &rest[end + 1..];
-                    continue;
                 } else {
-                    break;
+                    // Joined with what follows up to its mark.
+                    let Some((more, mark, behind)) = at_mark(behind, &[';', '{', '}']) else {
+                        break;
+                    };
+                    let joined = format!("{statement}\n{more}");
+                    if mark == '{' && in_instruction(&joined) {
+                        let Some((whole, behind)) = rest.split_once(';') else {
+                            break;
+                        };
+                        reader.statement(whole.trim());
+                        rest = behind;
+                        continue;
+                    }
+                    match mark {
+                        '{' => reader.open(joined.trim()),
+                        '}' => reader.close(),
+                        _ => reader.statement(joined.trim()),
+                    }
+                    rest = behind;
+                    continue;
                 }
             }
         }
-        rest = &rest[end + 1..];
+        rest = behind;
     }
     reader.end_kernel();
     reader.done
@@ -424,17 +433,19 @@ fn split_target<'a>(opcode: &str, operands: &'a str) -> (&'a str, &'a str) {
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find('/') {
-        kept.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if rest.starts_with("//") {
-            rest = rest.find('\n').map_or("", |end| &rest[end..]);
-        } else if rest.starts_with("/*") {
-            rest = rest.find("*/").map_or("", |end| &rest[end + 2..]);
+    while let Some((before, behind)) = rest.split_once('/') {
+        kept.push_str(before);
+        if behind.starts_with('/') {
+            rest = behind
+                .find('\n')
+                .and_then(|end| behind.get(end..))
+                .unwrap_or_default();
+        } else if let Some(inner) = behind.strip_prefix('*') {
+            rest = inner.split_once("*/").map_or("", |(_, behind)| behind);
             kept.push(' ');
         } else {
             kept.push('/');
-            rest = &rest[1..];
+            rest = behind;
         }
     }
     kept.push_str(rest);

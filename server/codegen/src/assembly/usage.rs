@@ -93,11 +93,8 @@ pub fn amd_remarks(text: &str) -> Vec<Usage> {
 
 /// The number of a remark `NAME: 12 [-R…]`; the remark may begin with its place.
 fn field(remark: &str, name: &str) -> Option<u64> {
-    let at = remark.find(name)?;
-    let whole = remark[..at]
-        .chars()
-        .next_back()
-        .is_none_or(char::is_whitespace);
+    let (before, _) = remark.split_once(name)?;
+    let whole = before.chars().next_back().is_none_or(char::is_whitespace);
     whole.then(|| number_after(remark, name)).flatten()
 }
 

@@ -84,7 +84,7 @@ const CONSTRUCTS: [Construct; 25] = [
     Construct {
         name: "strided arrays",
         make: |n| {
-            let parameters: String = (0..=n).map(|k| format!(", float *p{k}")).collect();
+            let parameters = lines(n + 1, |k| format!(", float *p{k}"));
             let line = |k: usize| format!("  p{k}[i * 32] = p{}[i];", k + 1);
             kernel(&parameters, &lines(n, line))
         },

@@ -142,7 +142,7 @@ fn beside_a_secret(include: &str) -> Folder {
     folder.write("own/.git/HEAD", "");
     folder.write(
         "own/src/copy.cu",
-        &format!(
+        format!(
             "#include \"{include}\"\n#ifndef STRIDE\n#define STRIDE 1\n#endif\n\
              __global__ void copy(float *out, const float *in) {{\n    \
              int i = blockIdx.x * blockDim.x + threadIdx.x;\n    out[i] = in[STRIDE * i];\n}}\n"
