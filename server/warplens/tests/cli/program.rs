@@ -433,3 +433,18 @@ fn a_program_that_is_cut_has_no_total() {
         "{totals}"
     );
 }
+
+#[test]
+fn the_source_of_a_module_is_looked_for_beside_the_program() {
+    let folder = Folder::with(
+        "host.cpp",
+        r#"#include <cuda.h>
+int main() {
+    CUmodule module; CUfunction scale; CUdeviceptr x; float a = 2; int n = 1 << 20;
+    cuInit(0);
+    cuModuleLoad(&module, "scale.ptx");
+    cuModuleGetFunction(&scale, module, "scale");
+    cuMemAlloc(&x, n * sizeof(float));
+    void *given[] = {&x, &a, &n};
+    for (int i = 0; i < 20; i++) cuLaunchKernel(scale, n / 256, 1, 1, 256, 1, 1, 0, 0, given, 0);
+}
