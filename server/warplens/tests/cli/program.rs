@@ -448,3 +448,30 @@ int main() {
     void *given[] = {&x, &a, &n};
     for (int i = 0; i < 20; i++) cuLaunchKernel(scale, n / 256, 1, 1, 256, 1, 1, 0, 0, given, 0);
 }
+
+#[test]
+fn what_a_library_that_is_not_there_reads_into_variables_is_unknown() {
+    let program = |option: &str, include: &str| {
+        let text = format!(
+            "#include <{include}>\n__global__ void fill(float *x, int n) {{\n\
+             \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] = 1.0f;\n}}\n\
+             int main(int argc, char **argv) {{\n  int n = 1 << 20; float *x;\n  {option}\n\
+             \x20 cudaMalloc(&x, n * sizeof(float));\n  fill<<<(n + 255) / 256, 256>>>(x, n);\n}}\n"
+        );
+        let folder = Folder::with("fill.cu", text);
+        let run = ["--run", "-n 5000"];
+        account(&folder, &run)["totals"]["gpu_ms"].is_number()
+    };
+    let option = "CLI::App app; app.add_option(\"-n\", n, \"elements\"); app.parse(argc, argv);";
+    assert!(!program(option, "CLI/CLI.hpp"));
+    assert!(!program(
+        "auto cli = lyra::opt(n, \"n\")[\"-n\"]; cli.parse({argc, argv});",
+        "lyra/lyra.hpp"
+    ));
+    // Those that print or compute read nothing.
+    assert!(program(
+        "fmt::print(\"{}\", n); auto m = Eigen::MatrixXf::Random(n, n);",
+        "fmt/core.h"
+    ));
+    assert!(program("std::cout << n; printf(\"%d\", n);", "CLI/CLI.hpp"));
+}
