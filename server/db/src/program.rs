@@ -53,7 +53,8 @@ impl Program {
     /// A hash of what its launches depend on: what runs on the device matters to them by its name, unless it launches itself.
     pub(crate) fn launching(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        (self.headers_key, self.text.missing.is_empty()).hash(&mut hasher);
+        let lacks = (self.text.missing.is_empty(), self.text.lacks_a_library);
+        (self.headers_key, lacks).hash(&mut hasher);
         let launches = self.launch_words();
         // What the parser cannot read leaves functions in no item, or in the midst of another.
         let is_broken = self.text.tree.root_node().has_error();

@@ -49,11 +49,13 @@ impl Host<'_> {
         } else {
             None
         };
-        // Of a function from a header that was not found nothing is known.
-        let unseen = references.is_none()
-            && !name.is_empty()
-            && !source.parsed.missing.is_empty()
-            && !is_library(name);
+        // Of a function from a header that was not found nothing is known. Of another library those write what they are given that
+        // read options.
+        let lacks = !source.parsed.missing.is_empty()
+            || self.running.is_some()
+                && source.parsed.lacks_a_library
+                && may_read_options(name, arguments);
+        let unseen = references.is_none() && !name.is_empty() && lacks && !is_library(name);
         for (at, argument) in arguments.iter().enumerate() {
             if reads.contains(&at) {
                 continue;
@@ -171,6 +173,31 @@ impl Host<'_> {
         self.references.insert(name.to_owned(), found.clone());
         found
     }
+}
+
+/// Whether a function of another library may be one that reads the program's options into variables: it is named so, or is given a
+/// text, and does not print.
+fn may_read_options(name: &str, arguments: &[Argument]) -> bool {
+    let prints = matches!(
+        name,
+        "print"
+            | "println"
+            | "format"
+            | "info"
+            | "warn"
+            | "error"
+            | "debug"
+            | "trace"
+            | "critical"
+            | "fatal"
+    );
+    let named = ["opt", "arg", "flag", "parse", "store", "bind"];
+    let lower = name.to_ascii_lowercase();
+    let given_text = || {
+        let mut values = arguments.iter().map(|argument| &argument.value);
+        values.any(|value| matches!(value, Value::Text(_)))
+    };
+    !prints && (named.iter().any(|word| lower.contains(word)) || given_text())
 }
 
 /// Functions of the C library and the toolkits: they take nothing by reference.

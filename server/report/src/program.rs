@@ -254,7 +254,7 @@ impl<'a> Account<'a> {
         let between = made().filter(|launch| launch.interpolated).count();
         if between > 0 {
             remarks.push(format!(
-                "{between} of {} different launches: time interpolated by blocks between launches that were analysed",
+                "{between} of {} different launches: time interpolated between launches that were analysed",
                 made().count()
             ));
         }

@@ -48,6 +48,8 @@ pub struct Expanded {
     pub versions: Vec<(std::path::PathBuf, u64)>,
     /// Includes that were not found, as spelled.
     pub missing: Vec<String>,
+    /// A header of another library that it includes was not found.
+    pub lacks_a_library: bool,
     /// Conditionals that nothing decided.
     pub undecided: Vec<UndecidedConditional>,
     /// What was wrong with its directives.
@@ -120,6 +122,7 @@ impl Expanded {
             reads: Vec::new(),
             versions: Vec::new(),
             missing: Vec::new(),
+            lacks_a_library: false,
             undecided: done.undecided,
             problems: done.problems,
             hash: hasher.finish(),

@@ -24,12 +24,26 @@ pub(super) struct Launched<'a> {
     /// The same kernel as another launch's where these are equal.
     pub(super) key: Key,
     estimate: Option<Arc<Estimate>>,
-    /// Where it was not analysed itself: its cycles by the launches with fewer and with more blocks.
+    /// Where it was not analysed itself: its cycles by the launches around it.
     between: Option<f64>,
     /// It was analysed itself.
     is_itself: bool,
     /// Milliseconds of a cycle.
     cycle_ms: f64,
+}
+
+/// The value at a place on the line between the nearest points on both sides of it.
+fn on_line(at: f64, points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
+    let below = points.clone().filter(|(place, _)| *place <= at);
+    let above = points.filter(|(place, _)| *place >= at);
+    let (from, low) = below.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (to, high) = above.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let part = if to > from {
+        (at - from) / (to - from)
+    } else {
+        0.0
+    };
+    Some(low + (high - low) * part)
 }
 
 /// Blocks of a launch.
@@ -104,7 +118,7 @@ impl<'a> Making<'a> {
             HostEventKind::Launch(at) => Some((event, self.run.sites.get(at)?)),
             _ => None,
         });
-        launches
+        let mut launches: Vec<Launched<'a>> = launches
             .map(|(event, site)| {
                 let same = self.same(site);
                 let found = same.or_else(|| self.like(site));
@@ -115,16 +129,23 @@ impl<'a> Making<'a> {
                     site,
                     key: (site.kernel.clone(), args.unwrap_or_default()),
                     estimate: found.map(|(_, placed)| placed.analysis.estimate()),
-                    between: match same {
-                        Some(_) => None,
-                        None => self.between(site),
-                    },
+                    between: None,
                     is_itself: same.is_some(),
                     found,
                     cycle_ms,
                 }
             })
-            .collect()
+            .collect();
+        let between: Vec<Option<f64>> = (launches.iter().enumerate())
+            .map(|(at, one)| {
+                let unknown = !one.is_itself && one.found.is_some();
+                unknown.then(|| Self::between(at, one.site, &launches))?
+            })
+            .collect();
+        for (launched, between) in launches.iter_mut().zip(between) {
+            launched.between = between;
+        }
+        launches
     }
 
     /// The analyses of the kernel that a site launches.
@@ -182,27 +203,47 @@ impl<'a> Making<'a> {
         all.iter().min_by(|a, b| far(a).total_cmp(&far(b))).copied()
     }
 
-    /// The cycles of a launch that was not analysed, on the line between the nearest with fewer and with more blocks.
-    fn between(&self, site: &LaunchSite) -> Option<f64> {
-        let wanted = blocks(site)?;
-        let alike = |known: &LaunchSite| {
-            known.block == site.block && known.template_args == site.template_args
+    /// The cycles of a launch that was not analysed: between launches of the same block with fewer and with more blocks, else between
+    /// those that the same statement makes before it and after it.
+    fn between(at: usize, site: &LaunchSite, launches: &[Launched<'_>]) -> Option<f64> {
+        let analysed = launches.iter().enumerate();
+        let known = analysed
+            .filter(|(_, launched)| launched.is_itself)
+            .filter_map(|(at, launched)| {
+                let one = launched.site;
+                let alike = one.kernel == site.kernel && one.template_args == site.template_args;
+                let cycles = launched.estimate.as_ref()?.cycles?;
+                alike.then_some((at as f64, one, cycles))
+            });
+        let known: Vec<(f64, &LaunchSite, f64)> = known.collect();
+        let of_block = || {
+            known
+                .iter()
+                .filter(|(_, one, _)| one.block == site.block)
+                .filter_map(|(_, one, cycles)| Some((blocks(one)?, *cycles)))
         };
-        let points = self.analysed(site).into_iter().filter_map(|(_, placed)| {
-            let known = placed.site.as_ref().filter(|known| alike(known))?;
-            Some((blocks(known)?, placed.analysis.estimate().cycles?))
-        });
-        let points: Vec<(f64, f64)> = points.collect();
-        let below = points.iter().filter(|(blocks, _)| *blocks <= wanted);
-        let above = points.iter().filter(|(blocks, _)| *blocks >= wanted);
-        let (from, low) = below.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let (to, high) = above.min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let part = if to > from {
-            (wanted - from) / (to - from)
-        } else {
-            0.0
+        let varies = of_block().any(|(number, _)| of_block().any(|(other, _)| other != number));
+        let by_blocks = || on_line(blocks(site)?, of_block());
+        let in_order = |same: &dyn Fn(&LaunchSite) -> bool| {
+            let of_statement = known.iter().filter(|(_, one, _)| same(one));
+            on_line(
+                at as f64,
+                of_statement.map(|(at, _, cycles)| (*at, *cycles)),
+            )
         };
-        Some(low + (high - low) * part)
+        let statement = |one: &LaunchSite| one.range == site.range;
+        by_blocks()
+            .filter(|_| varies)
+            .or_else(|| in_order(&|one| statement(one) && one.block == site.block))
+            .or_else(by_blocks)
+            .or_else(|| in_order(&statement))
+            .or_else(|| {
+                // Before the first of them or behind the last: that one.
+                let far = |place: &f64| (place - at as f64).abs();
+                let of_statement = known.iter().filter(|(_, one, _)| statement(one));
+                let nearest = of_statement.min_by(|a, b| far(&a.0).total_cmp(&far(&b.0)));
+                nearest.map(|(_, _, cycles)| *cycles)
+            })
     }
 
     /// The kernels, the most time first.
@@ -280,14 +321,16 @@ impl<'a> Making<'a> {
         let analysis = launch.found.map(|(_, placed)| &placed.analysis);
         let estimate = launch.estimate.as_ref();
         let open = estimate.and_then(|estimate| estimate.open.as_ref());
-        let grid_formula = analysis.and_then(|analysis| analysis.grid_formula());
-        let grid = analysis.map(|analysis| analysis.facts.launch.grid);
+        // Another launch of the kernel has another grid and block.
+        let own = analysis.filter(|_| launch.is_itself);
+        let grid_formula = own.and_then(|analysis| analysis.grid_formula());
+        let grid = own.map(|analysis| analysis.facts.launch.grid);
         ProgramLaunch {
             file: (self.name)(&launch.event.place.file),
             line: launch.event.place.line + 1,
             grid: grid.filter(|_| grid_formula.is_none()).or(launch.site.grid),
             grid_formula,
-            block: analysis
+            block: own
                 .map(|analysis| analysis.facts.launch.block)
                 .or(launch.site.block),
             launches: times(launch.often),
@@ -297,7 +340,7 @@ impl<'a> Making<'a> {
             interval_ms: launch.interval_ms(),
             bottleneck: launch.bottleneck(),
             certainty: launch.certainty(),
-            interpolated: launch.between.is_some(),
+            interpolated: launch.between.is_some() || launch.site.represents,
             why: launch.why(),
         }
     }

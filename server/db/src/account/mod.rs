@@ -8,6 +8,7 @@ mod formula;
 mod kernels;
 mod transfers;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -121,8 +122,11 @@ impl Engine {
                 paths.push(path.to_path_buf());
             }
         }
-        let defined = |kernel: &&str| run.kernels.iter().any(|(_, known)| known == kernel);
-        if !launched.iter().all(defined) {
+        let defined = |kernel: &&&str| run.kernels.iter().any(|(_, known)| known == **kernel);
+        let missing = launched.iter().filter(|kernel| !defined(kernel));
+        let missing: BTreeSet<String> = missing.map(|kernel| (*kernel).to_owned()).collect();
+        if !missing.is_empty() {
+            paths.extend(self.modules_of(main, &missing, &paths));
             paths.extend(self.opencl_of(main, &paths));
         }
         let overrides = Overrides {
@@ -145,6 +149,19 @@ impl Engine {
             });
         }
         Some(files)
+    }
+
+    /// The sources near a program of the modules that it loads: they define kernels that it names and does not define.
+    fn modules_of(
+        &self,
+        main: &Path,
+        missing: &BTreeSet<String>,
+        known: &[PathBuf],
+    ) -> Vec<PathBuf> {
+        let names: Vec<String> = missing.iter().cloned().collect();
+        let mut found = self.project().look().defining(main, &names);
+        found.retain(|path| !known.contains(path) && !self.is_program(path));
+        found
     }
 
     /// Files that may hold kernels which the program names and does not define: OpenCL's, in its literals and beside it.

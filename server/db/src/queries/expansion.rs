@@ -212,6 +212,7 @@ impl Look<'_> {
                 text.unassumed = all_read.then(|| Arc::new(expanded(done, includes, previous)));
             }
             text.missing = std::mem::take(&mut reader.missing);
+            text.lacks_a_library = reader.absent.iter().any(|absent| absent.system);
             text.reads = reader.reads.iter().map(|(path, _)| path.clone()).collect();
             if language != Language::OpenCl {
                 text.embedded = self.embedded(buffer, &source, &mut reader);

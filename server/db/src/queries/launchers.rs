@@ -10,6 +10,7 @@
 )]
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -345,7 +346,7 @@ impl Engine {
     }
 }
 
-/// Some of many launches, evenly from the first to the last.
+/// Some of many launches, evenly from the first to the last, and the first and last of each statement.
 fn thinned(sites: Vec<(LaunchSite, bool)>) -> Vec<(LaunchSite, bool)> {
     let (known, open): (Vec<_>, Vec<_>) = sites
         .into_iter()
@@ -353,7 +354,16 @@ fn thinned(sites: Vec<(LaunchSite, bool)>) -> Vec<(LaunchSite, bool)> {
     let some = |sites: Vec<(LaunchSite, bool)>, most: usize| {
         let last = sites.len().saturating_sub(1);
         let few = sites.len() <= most;
-        let chosen: BTreeSet<usize> = (0..most).map(|at| at * last / (most - 1)).collect();
+        let mut chosen: BTreeSet<usize> = (0..most).map(|at| at * last / (most - 1)).collect();
+        let mut ends: Vec<(&Range<usize>, usize, usize)> = Vec::new();
+        for (at, (site, _)) in sites.iter().enumerate() {
+            match ends.iter().position(|(range, ..)| **range == site.range) {
+                Some(statement) => ends[statement].2 = at,
+                None if ends.len() < most => ends.push((&site.range, at, at)),
+                None => {}
+            }
+        }
+        chosen.extend(ends.iter().flat_map(|(_, first, last)| [*first, *last]));
         let sites = sites.into_iter().enumerate();
         sites
             .filter(move |(at, _)| few || chosen.contains(at))

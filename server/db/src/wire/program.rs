@@ -100,7 +100,7 @@ pub struct ProgramLaunch {
     /// `estimated`; `assumed` where the launch or an argument that matters is assumed; `unknown` where there is no number.
     #[schemars(extend("enum" = ["estimated", "assumed", "unknown"]))]
     pub certainty: &'static str,
-    /// It was not analysed itself: its time lies between those of launches with fewer and with more blocks.
+    /// Its time lies between those of launches that were analysed, or it represents launches of a long loop.
     pub interpolated: bool,
     /// Why there is no number.
     pub why: Option<String>,

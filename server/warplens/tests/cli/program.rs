@@ -433,3 +433,155 @@ fn a_program_that_is_cut_has_no_total() {
         "{totals}"
     );
 }
+
+#[test]
+fn launches_of_one_grid_lie_between_those_before_and_after_them() {
+    let folder = Folder::with(
+        "rows.cu",
+        r"__global__ void rows(float *x, int from) {
+    for (int i = from + threadIdx.x; i < 4096; i += 256) x[blockIdx.x * 4096 + i] += 1.0f;
+}
+int main() {
+    float *x;
+    cudaMalloc(&x, 1 << 28);
+    for (int k = 0; k < 4096; k += 64) rows<<<4096, 256>>>(x, k);
+}
+",
+    );
+    let program = account(&folder, &[]);
+    let made = program["kernels"][0]["made"].as_array().expect("launches");
+    let times: Vec<f64> = made
+        .iter()
+        .map(|one| one["time_ms"].as_f64().expect("a time"))
+        .collect();
+    assert_eq!(times.len(), 64);
+    assert!(times.iter().rev().is_sorted(), "{times:?}");
+    assert!(times[0] > 3.0 * times[60], "{times:?}");
+}
+
+#[test]
+fn a_sweep_over_blocks_has_each_its_block_and_a_time() {
+    let folder = Folder::with(
+        "sweep.cu",
+        r"__global__ void fill(float *x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = 1.0f;
+}
+int main() {
+    int n = 1 << 24;
+    float *x;
+    cudaMalloc(&x, n * sizeof(float));
+    for (int block = 32; block <= 1024; block += 32) fill<<<(n + block - 1) / block, block>>>(x, n);
+}
+",
+    );
+    let program = account(&folder, &[]);
+    assert!(
+        program["totals"]["gpu_ms"].is_number(),
+        "{}",
+        program["totals"]
+    );
+    let made = program["kernels"][0]["made"].as_array().expect("launches");
+    let blocks: Vec<u64> = made
+        .iter()
+        .map(|one| one["block"][0].as_u64().expect("a block"))
+        .collect();
+    let expected: Vec<u64> = (1..=32).map(|at| at * 32).collect();
+    assert_eq!(blocks, expected);
+}
+
+#[test]
+fn a_long_loop_that_hands_its_counter_on_is_counted_whole() {
+    let folder = Folder::with(
+        "wave.cu",
+        r"__global__ void wave(float *to, const float *from, int n, int t) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i] * t;
+}
+int main() {
+    int n = 1 << 22;
+    float *a, *b;
+    cudaMalloc(&a, n * sizeof(float));
+    cudaMalloc(&b, n * sizeof(float));
+    for (int t = 0; t < 1000000; ++t) wave<<<n / 256, 256>>>(a, b, n, t);
+}
+",
+    );
+    let program = account(&folder, &[]);
+    let kernel = &program["kernels"][0];
+    assert_eq!(kernel["launches"]["number"], 1_000_000);
+    let one = folder.run(&[
+        "estimate",
+        "wave.cu",
+        "--arg",
+        "n=4194304",
+        "--grid",
+        "16384",
+        "--block",
+        "256",
+        "--format",
+        "json",
+    ]);
+    let one = one.json()["results"][0]["estimates"]["auto"]["time_ms"].clone();
+    let total = one.as_f64().expect("a time") * 1e6;
+    let found = kernel["total_ms"].as_f64().expect("a time");
+    assert!((found / total - 1.0).abs() < 0.01, "{found} {total}");
+}
+
+#[test]
+fn the_source_of_a_module_is_looked_for_beside_the_program() {
+    let folder = Folder::with(
+        "host.cpp",
+        r#"#include <cuda.h>
+int main() {
+    CUmodule module; CUfunction scale; CUdeviceptr x; float a = 2; int n = 1 << 20;
+    cuInit(0);
+    cuModuleLoad(&module, "scale.ptx");
+    cuModuleGetFunction(&scale, module, "scale");
+    cuMemAlloc(&x, n * sizeof(float));
+    void *given[] = {&x, &a, &n};
+    for (int i = 0; i < 20; i++) cuLaunchKernel(scale, n / 256, 1, 1, 256, 1, 1, 0, 0, given, 0);
+}
+"#,
+    );
+    folder.write(
+        "scale.cu",
+        r#"extern "C" __global__ void scale(float *x, float a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= a;
+}
+"#,
+    );
+    let program = account(&folder, &[]);
+    let kernel = &program["kernels"][0];
+    assert_eq!(kernel["file"], "scale.cu");
+    assert_eq!(kernel["launches"]["number"], 20);
+    assert!(kernel["total_ms"].as_f64() > Some(0.0), "{kernel}");
+}
+
+#[test]
+fn what_a_library_that_is_not_there_reads_into_variables_is_unknown() {
+    let program = |option: &str, include: &str| {
+        let text = format!(
+            "#include <{include}>\n__global__ void fill(float *x, int n) {{\n\
+             \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] = 1.0f;\n}}\n\
+             int main(int argc, char **argv) {{\n  int n = 1 << 20; float *x;\n  {option}\n\
+             \x20 cudaMalloc(&x, n * sizeof(float));\n  fill<<<(n + 255) / 256, 256>>>(x, n);\n}}\n"
+        );
+        let folder = Folder::with("fill.cu", text);
+        let run = ["--run", "-n 5000"];
+        account(&folder, &run)["totals"]["gpu_ms"].is_number()
+    };
+    let option = "CLI::App app; app.add_option(\"-n\", n, \"elements\"); app.parse(argc, argv);";
+    assert!(!program(option, "CLI/CLI.hpp"));
+    assert!(!program(
+        "auto cli = lyra::opt(n, \"n\")[\"-n\"]; cli.parse({argc, argv});",
+        "lyra/lyra.hpp"
+    ));
+    // Those that print or compute read nothing.
+    assert!(program(
+        "fmt::print(\"{}\", n); auto m = Eigen::MatrixXf::Random(n, n);",
+        "fmt/core.h"
+    ));
+    assert!(program("std::cout << n; printf(\"%d\", n);", "CLI/CLI.hpp"));
+}
