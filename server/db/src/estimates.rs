@@ -5,11 +5,11 @@
 //! is not shown.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warplens_models::{Estimate, Factor, ModelId, ModelInput, Question};
 
+use crate::panics::unless_it_panics;
 use crate::{Cancel, KernelAnalysis, Overrides};
 
 /// The answers of the models, and what they depend on.
@@ -70,10 +70,8 @@ impl KernelAnalysis {
     pub(crate) fn stand_in_estimates(&self) -> &BTreeMap<ModelId, Estimate> {
         self.estimates.by_model.get_or_init(|| {
             // A defect of a model costs its figures, nothing else.
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::estimates(&self.question())
-            }));
-            made.unwrap_or_else(|_| {
+            let made = unless_it_panics(|| warplens_models::estimates(&self.question()));
+            made.unwrap_or_else(|| {
                 let models = ModelId::analytical().into_iter();
                 models.map(|model| (model, failed())).collect()
             })
@@ -102,13 +100,11 @@ impl KernelAnalysis {
             cancel: Some(cancel.flag()),
             ..self.question()
         };
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            warplens_models::estimate(model, &question)
-        }));
+        let made = unless_it_panics(|| warplens_models::estimate(model, &question));
         if cancel.is_cancelled() {
             return None;
         }
-        let estimate = Arc::new(made.unwrap_or_else(|_| failed()));
+        let estimate = Arc::new(made.unwrap_or_else(failed));
         lock(&self.estimates.simulated).insert(model, estimate);
         self.simulated(model)
     }
@@ -159,9 +155,7 @@ impl KernelAnalysis {
     /// The kernel without one factor, by the model shown first: factor, cycles, speedup.
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
         self.shown.what_if.get_or_init(|| {
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::what_if(self.model, &self.question())
-            }));
+            let made = unless_it_panics(|| warplens_models::what_if(self.model, &self.question()));
             made.unwrap_or_default()
         })
     }

@@ -18,8 +18,9 @@ use warplens_host::{Build, LaunchSite, builds};
 use warplens_machine::Profile;
 
 use crate::contents::Contents;
-use crate::database::{Db, File, text, unless_it_panics};
+use crate::database::{Db, File, text};
 use crate::look::Look;
+use crate::panics::unless_it_panics;
 use crate::program::Program;
 use crate::queries::expansion::flatten;
 use crate::settings::Settings;
