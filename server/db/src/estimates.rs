@@ -131,7 +131,12 @@ impl KernelAnalysis {
     /// The cycles of the estimate shown first, with stand-ins for sizes that nothing gives: to be compared with those of the
     /// same kernel changed.
     pub(crate) fn stand_in_cycles(&self) -> Option<f64> {
-        self.stood().1.cycles
+        if self.model.simulates() || self.estimates.by_model.get().is_some() {
+            return self.stood().1.cycles;
+        }
+        // One model answers while nothing is shown.
+        let question = self.question();
+        unless_it_panics(|| warplens_models::cycles_by(self.model, &question)).flatten()
     }
 
     /// What an analytical model says with stand-ins: the chosen one, or [`ModelId::Auto`].

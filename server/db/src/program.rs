@@ -201,7 +201,7 @@ pub(crate) fn kernels_of(
 /// A definition of a kernel with its launches, and whether each is in its own file.
 pub(crate) struct Launched {
     pub(crate) sites: Vec<(LaunchSite, bool)>,
-    /// In IR under the first of them, where that was looked at for what it calls.
+    /// In IR under the first of them with most threads, where that was looked at for what it calls.
     pub(crate) lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
     /// What was read for those near its file.
     pub(crate) near: Option<Arc<NearLaunches>>,
