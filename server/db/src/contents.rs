@@ -129,6 +129,26 @@ impl Contents {
         self.analyses.make_room(kernels);
     }
 
+    /// A document was closed, see [`Memo::closed`]. What holds others comes first.
+    pub(crate) fn closed(&self) {
+        self.analyses.closed();
+        self.findings.closed();
+        self.estimates.closed();
+        self.inputs.closed();
+        self.facts.closed();
+        self.compiled.closed();
+        self.kernels.closed();
+        self.outlines.closed();
+        self.units.closed();
+        self.header_names.closed();
+        self.sites.closed();
+        self.told.closed();
+        self.launching.closed();
+        self.runs.closed();
+        self.builds.closed();
+        self.called.closed();
+    }
+
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
         self.outlines.clear();
