@@ -46,15 +46,15 @@ pub(crate) fn is_joined(ctx: &Context<'_>, index: usize) -> bool {
     };
     let mut all = ctx.facts.accesses.iter().zip(&ctx.input.accesses);
     all.any(|(other, executed)| {
-        let merged = match other.op {
-            Op::Store => stores_of_one(ctx, other.site.line),
-            _ => executed.merged,
-        };
+        let moves_all = |merged: f64| f64::from(other.bytes_per_lane) * merged >= span as f64;
+        // Of stores it is asked last, for few: it goes through the instructions.
+        let is_store = other.op == Op::Store;
         other.op == access.op
             && other.array == access.array
             && self::span(other) == Some(span)
-            && f64::from(other.bytes_per_lane) * merged >= span as f64
+            && (is_store || moves_all(executed.merged))
             && beside(other)
+            && (!is_store || moves_all(stores_of_one(ctx, other.site.line)))
     })
 }
 
