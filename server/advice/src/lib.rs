@@ -25,7 +25,7 @@ use std::fmt;
 use warplens_codegen::{Class, CompiledKernel};
 use warplens_facts::facts::{Site, SourceFacts};
 use warplens_host::{HostLoop, HostMemory};
-use warplens_ir::Kernel;
+use warplens_ir::{Kernel, stop};
 use warplens_machine::{Occupancy, Profile};
 use warplens_models::{Change, Factor, ModelInput};
 
@@ -336,6 +336,7 @@ fn looked(ctx: &Context<'_>, moment: When) -> Vec<Finding> {
         _ => None,
     });
     let findings = rules.flat_map(|check| {
+        stop::check();
         check(&Context {
             trials: &Cell::new(0),
             ..*ctx

@@ -300,6 +300,11 @@ impl DiskFiles {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
+    /// Lets go of the texts of all files: what is read again is compared with what it was.
+    pub fn drop_texts(&self) {
+        self.cache().drop_texts(0);
+    }
+
     fn folders(&self) -> MutexGuard<'_, Listings> {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -500,6 +505,25 @@ impl Cache {
         changed
     }
 
+    /// Gives up the texts that were not used for longest, until no more than these bytes are left.
+    fn drop_texts(&mut self, left: usize) {
+        let mut texts: Vec<&mut Slot> = self
+            .slots
+            .values_mut()
+            .filter(|slot| slot.content.bytes() > 0)
+            .collect();
+        texts.sort_unstable_by_key(|slot| slot.last_use);
+        for slot in texts {
+            if self.text_bytes <= left {
+                break;
+            }
+            self.text_bytes -= slot.content.bytes();
+            if let Content::Text { file, .. } = &slot.content {
+                slot.content = Content::Dropped { hash: file.hash };
+            }
+        }
+    }
+
     fn used(&mut self, path: &Path) -> Option<&mut Slot> {
         self.uses += 1;
         let slot = self.slots.get_mut(path)?;
@@ -528,22 +552,8 @@ impl Cache {
     /// of those are no longer noticed.
     fn trim(&mut self) -> bool {
         if self.text_bytes > MAX_CACHED_BYTES {
-            let mut texts: Vec<&mut Slot> = self
-                .slots
-                .values_mut()
-                .filter(|slot| slot.content.bytes() > 0)
-                .collect();
-            texts.sort_unstable_by_key(|slot| slot.last_use);
-            for slot in texts {
-                // Some room is made, so that the next file does not sort them all again.
-                if self.text_bytes <= MAX_CACHED_BYTES / 4 * 3 {
-                    break;
-                }
-                self.text_bytes -= slot.content.bytes();
-                if let Content::Text { file, .. } = &slot.content {
-                    slot.content = Content::Dropped { hash: file.hash };
-                }
-            }
+            // Some room is made, so that the next file does not sort them all again.
+            self.drop_texts(MAX_CACHED_BYTES / 4 * 3);
         }
         if self.slots.len() <= MAX_SLOTS {
             return false;

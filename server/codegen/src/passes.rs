@@ -3,6 +3,7 @@
 mod straight;
 
 use rustc_hash::FxHashMap;
+use warplens_ir::stop;
 
 use crate::Backend;
 use crate::graph::{Args, B, End, Graph, Op, Space, Ty, V};
@@ -10,12 +11,13 @@ use crate::thresholds::nvcc;
 
 /// Everything, until it stays.
 pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
-    same_phis(graph);
-    dead(graph);
-    invariant(graph);
-    contract(graph);
-    dead(graph);
+    let passes: [fn(&mut Graph); 5] = [same_phis, dead, invariant, contract, dead];
+    for pass in passes {
+        stop::check();
+        pass(graph);
+    }
     straight::predicate(graph, backend);
+    stop::check();
     straight::merge(graph);
 }
 

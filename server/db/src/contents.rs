@@ -44,6 +44,9 @@ pub(crate) struct Contents {
     pub(crate) header_names: Memo<u64, HeaderNames>,
     /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
     pub(crate) sites: Memo<u64, Vec<(usize, LaunchSite)>>,
+    /// The same without classes, and what of a header launches depend on.
+    pub(crate) told: Memo<u64, Vec<(usize, LaunchSite)>>,
+    pub(crate) launching: Memo<u64, u64>,
     /// `queries::runs`: what a run does, with where the items stood.
     pub(crate) runs: Memo<u64, KeptRun>,
     /// What a text with programs in its literals builds them with.
@@ -78,6 +81,8 @@ impl Default for Contents {
             units: Memo::new(units),
             header_names: Memo::new(2 * units),
             sites: Memo::new(kernels),
+            told: Memo::new(kernels),
+            launching: Memo::new(2 * units),
             runs: Memo::new(units),
             builds: Memo::new(kernels),
             called: Memo::new(kernels),
@@ -99,6 +104,8 @@ impl Contents {
         self.units.set_room(room.units);
         self.header_names.set_room(2 * room.units);
         self.sites.set_room(room.kernels);
+        self.told.set_room(room.kernels);
+        self.launching.set_room(2 * room.units);
         self.runs.set_room(room.units);
         self.builds.set_room(room.kernels);
         self.called.set_room(room.kernels);
@@ -122,12 +129,34 @@ impl Contents {
         self.analyses.make_room(kernels);
     }
 
+    /// A document was closed, see [`Memo::closed`]. What holds others comes first.
+    pub(crate) fn closed(&self) {
+        self.analyses.closed();
+        self.findings.closed();
+        self.estimates.closed();
+        self.inputs.closed();
+        self.facts.closed();
+        self.compiled.closed();
+        self.kernels.closed();
+        self.outlines.closed();
+        self.units.closed();
+        self.header_names.closed();
+        self.sites.closed();
+        self.told.closed();
+        self.launching.closed();
+        self.runs.closed();
+        self.builds.closed();
+        self.called.closed();
+    }
+
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
         self.outlines.clear();
         self.units.clear();
         self.header_names.clear();
         self.sites.clear();
+        self.told.clear();
+        self.launching.clear();
         self.runs.clear();
         self.builds.clear();
         self.called.clear();

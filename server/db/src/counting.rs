@@ -1,6 +1,5 @@
 //! Counts as functions of the parameters: made on request, from what the analysis was made from.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use warplens_facts::facts::{Count, Launch};
@@ -11,6 +10,7 @@ use warplens_models::{Estimate, ModelId, linear};
 
 use crate::KernelAnalysis;
 use crate::lowered::{Lowered, argument_bytes};
+use crate::panics::unless_it_panics;
 
 /// A kernel with its launch and arguments, and what was made from them.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Counting {
             extents: &[],
             boxes: &[],
         };
-        catch_unwind(AssertUnwindSafe(|| question(&request))).unwrap_or_default()
+        unless_it_panics(|| question(&request)).unwrap_or_default()
     }
 }
 
@@ -99,9 +99,7 @@ impl KernelAnalysis {
     /// The cycles as a formula: the linear model's in the closed forms of its counts where they have some.
     pub(crate) fn cycles_function(&self, model: ModelId, estimate: &Estimate) -> Option<String> {
         let of_counts = || {
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                linear::function(&self.question(), self.expressions())
-            }));
+            let made = unless_it_panics(|| linear::function(&self.question(), self.expressions()));
             made.unwrap_or_default()
         };
         let formula = (model == ModelId::Linear && estimate.cycles.is_some())

@@ -4,13 +4,15 @@
 //! where something that it asked for has changed. A file that does not exist is an input too: who asked for it is computed
 //! again when it appears.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dashmap::DashMap;
 use salsa::{Durability, Setter as _};
 use warplens_base::{Entry, Files, SourceFile};
+use warplens_syntax::stop;
 
 use crate::stores::Stores;
 
@@ -77,15 +79,6 @@ pub(crate) type Disk = Arc<dyn Files + Send + Sync>;
 pub(crate) fn world(db: &dyn Db) -> World {
     let world = db.inputs().world.get();
     *world.expect("made with the database")
-}
-
-/// What `make` makes; nothing where it panics, which is its caller's to say. A query that is cancelled is no panic.
-pub(crate) fn unless_it_panics<T>(make: impl FnOnce() -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(make)) {
-        Ok(made) => Some(made),
-        Err(cause) if cause.is::<salsa::Cancelled>() => resume_unwind(cause),
-        Err(_) => None,
-    }
 }
 
 /// The file of a path. A query that asks for its text depends on it from then on.
@@ -241,6 +234,8 @@ impl Files for Database {
 pub(crate) struct Queries {
     /// The handle that inputs are changed with, and what it has taken in.
     whole: Mutex<(Database, TakenIn)>,
+    /// Somebody waits to change them.
+    changing: Arc<AtomicBool>,
 }
 
 /// The generation of the files and the changes of the workspace that the inputs are of.
@@ -265,6 +260,7 @@ impl Queries {
         let now = TakenIn::now(&*disk, &stores);
         Queries {
             whole: Mutex::new((Database::new(disk, stores, told), now)),
+            changing: Arc::default(),
         }
     }
 
@@ -282,7 +278,9 @@ impl Queries {
         loop {
             let database = self.current();
             let asked = AssertUnwindSafe(|| ask(&database));
-            if let Ok(answer) = salsa::Cancelled::catch(asked) {
+            // Also in the midst of a query.
+            let asked = stop::until(&self.changing, || salsa::Cancelled::catch(asked));
+            if let Some(Ok(answer)) = asked {
                 return answer;
             }
         }
@@ -293,6 +291,10 @@ impl Queries {
         let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let (database, of) = &mut *whole;
         let now = TakenIn::now(&*database.inputs.disk, &database.stores);
+        if now == *of {
+            return database.clone();
+        }
+        self.changing.store(true, Ordering::Relaxed);
         if now.files != of.files {
             database.take_in(of.files);
         }
@@ -303,6 +305,7 @@ impl Queries {
             world.set_confined(database).to(confined);
         }
         *of = now;
+        self.changing.store(false, Ordering::Relaxed);
         database.clone()
     }
 }

@@ -52,6 +52,11 @@ impl Engine {
         }
     }
 
+    /// Lets go of what was computed for documents that were closed some documents ago: one more was.
+    pub fn closed(&self) {
+        self.contents().closed();
+    }
+
     /// Lets go of everything that was computed: no file is open any more.
     pub fn forget(&self) {
         self.project.forget();

@@ -5,11 +5,11 @@
 //! is not shown.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warplens_models::{Estimate, Factor, ModelId, ModelInput, Question};
 
+use crate::panics::unless_it_panics;
 use crate::{Cancel, KernelAnalysis, Overrides};
 
 /// The answers of the models, and what they depend on.
@@ -70,10 +70,8 @@ impl KernelAnalysis {
     pub(crate) fn stand_in_estimates(&self) -> &BTreeMap<ModelId, Estimate> {
         self.estimates.by_model.get_or_init(|| {
             // A defect of a model costs its figures, nothing else.
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::estimates(&self.question())
-            }));
-            made.unwrap_or_else(|_| {
+            let made = unless_it_panics(|| warplens_models::estimates(&self.question()));
+            made.unwrap_or_else(|| {
                 let models = ModelId::analytical().into_iter();
                 models.map(|model| (model, failed())).collect()
             })
@@ -102,13 +100,11 @@ impl KernelAnalysis {
             cancel: Some(cancel.flag()),
             ..self.question()
         };
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            warplens_models::estimate(model, &question)
-        }));
+        let made = unless_it_panics(|| warplens_models::estimate(model, &question));
         if cancel.is_cancelled() {
             return None;
         }
-        let estimate = Arc::new(made.unwrap_or_else(|_| failed()));
+        let estimate = Arc::new(made.unwrap_or_else(failed));
         lock(&self.estimates.simulated).insert(model, estimate);
         self.simulated(model)
     }
@@ -135,7 +131,12 @@ impl KernelAnalysis {
     /// The cycles of the estimate shown first, with stand-ins for sizes that nothing gives: to be compared with those of the
     /// same kernel changed.
     pub(crate) fn stand_in_cycles(&self) -> Option<f64> {
-        self.stood().1.cycles
+        if self.model.simulates() || self.estimates.by_model.get().is_some() {
+            return self.stood().1.cycles;
+        }
+        // One model answers while nothing is shown.
+        let question = self.question();
+        unless_it_panics(|| warplens_models::cycles_by(self.model, &question)).flatten()
     }
 
     /// What an analytical model says with stand-ins: the chosen one, or [`ModelId::Auto`].
@@ -159,9 +160,7 @@ impl KernelAnalysis {
     /// The kernel without one factor, by the model shown first: factor, cycles, speedup.
     pub fn what_if(&self) -> &[(Factor, f64, f64)] {
         self.shown.what_if.get_or_init(|| {
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::what_if(self.model, &self.question())
-            }));
+            let made = unless_it_panics(|| warplens_models::what_if(self.model, &self.question()));
             made.unwrap_or_default()
         })
     }

@@ -72,6 +72,7 @@ mod lowered;
 mod macros;
 mod memo;
 mod options;
+mod panics;
 mod parallel;
 pub mod pictures;
 mod program;
@@ -231,7 +232,7 @@ impl Cancel {
     }
 
     /// What is set once stopped.
-    pub(crate) fn flag(&self) -> &AtomicBool {
+    pub(crate) fn flag(&self) -> &Arc<AtomicBool> {
         &self.0
     }
 }

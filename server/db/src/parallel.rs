@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use warplens_syntax::stop::{self, Flags};
+
 /// Pieces of work that are new and that one thread does before others are asked to help: an edit needs one or two.
 const FEW: usize = 4;
 /// Never more threads than this: the user's machine has other work.
@@ -55,8 +57,14 @@ pub(crate) fn as_needed<T: Sync, R: Send>(
         computed += new;
         all.push(made);
     }
-    for one in in_order(&of[all.len()..], make) {
-        all.push(one?.0);
+    let flags = Flags::of_thread();
+    let rest = in_order(&of[all.len()..], |one| flags.under(|| make(one)));
+    if rest.iter().any(Option::is_none) {
+        // On this thread as well, where it was for another flag than the caller's.
+        stop::check();
+    }
+    for one in rest {
+        all.push(one??.0);
     }
     Some(all)
 }

@@ -12,10 +12,14 @@ use rustc_hash::{FxHashMap, FxHasher};
 use warplens_hir::{Item, ItemKind, Unit};
 use warplens_host::{HeaderNames, LaunchSite, LaunchWords};
 use warplens_ir::Assumption;
-use warplens_syntax::{Directive, Expanded};
+use warplens_syntax::{Directive, Expanded, Node};
 
 use crate::lowered::Lowered;
+use crate::memo::hash;
 use crate::options::BuildOptions;
+
+/// Namespaces and broken code nest this deep at most.
+const DEEPEST: u32 = 64;
 
 /// A text taken apart: what its kernels need, each with the hash of all it depends on.
 pub(crate) struct Program {
@@ -52,37 +56,14 @@ pub(crate) struct Unassumed {
 impl Program {
     /// A hash of what its launches depend on: what runs on the device matters to them by its name, unless it launches itself.
     pub(crate) fn launching(&self) -> u64 {
-        let mut hasher = FxHasher::default();
+        self.launching_behind(self.headers_key)
+    }
+
+    /// The same behind headers of which launches depend on this.
+    pub(crate) fn launching_behind(&self, headers: u64) -> u64 {
+        let own = launching(&self.text, &self.items, self.launch_words());
         let lacks = (self.text.missing.is_empty(), self.text.lacks_a_library);
-        (self.headers_key, lacks).hash(&mut hasher);
-        let launches = self.launch_words();
-        // What the parser cannot read leaves functions in no item, or in the midst of another.
-        let is_broken = self.text.tree.root_node().has_error();
-        let mut end = 0;
-        for item in &self.items {
-            let text = &self.text.text[item.range.clone()];
-            if is_broken {
-                between(&self.text.text, end..item.range.start).hash(&mut hasher);
-                end = end.max(item.range.end);
-            }
-            match &item.kind {
-                ItemKind::Kernel(name) if !launches.within(&item.range) => name.hash(&mut hasher),
-                ItemKind::Function(name)
-                    if is_only_device(text) && !launches.within(&item.range) =>
-                {
-                    name.hash(&mut hasher);
-                }
-                // The source as well: ranges are kept in it.
-                _ => {
-                    let source = &self.text.source[item.source.clone()];
-                    (text, source, item.reading).hash(&mut hasher);
-                }
-            }
-        }
-        if is_broken {
-            between(&self.text.text, end..self.text.text.len()).hash(&mut hasher);
-        }
-        hasher.finish()
+        hash(&[&headers, &lacks, &own])
     }
 
     pub(crate) fn launch_words(&self) -> &LaunchWords {
@@ -122,6 +103,71 @@ impl Program {
     }
 }
 
+/// A hash of what launches depend on in a text, their own or those of a text behind it.
+pub(crate) fn launching(text: &Expanded, items: &[Item], launches: &LaunchWords) -> u64 {
+    let mut hasher = FxHasher::default();
+    let by_name = |item: &&Item| {
+        let of_device = match item.kind {
+            ItemKind::Kernel(_) => true,
+            ItemKind::Function(_) => is_only_device(&text.text[item.range.clone()]),
+            ItemKind::Declaration => false,
+        };
+        of_device && !launches.within(&item.range)
+    };
+    let bodies: Vec<Range<usize>> = items
+        .iter()
+        .filter(by_name)
+        .map(|item| item.range.clone())
+        .collect();
+    // What the parser cannot read leaves functions in no item, or in the midst of another.
+    let is_broken = is_broken_beside(text.tree.root_node(), &bodies, 0);
+    let mut end = 0;
+    for item in items {
+        let said = &text.text[item.range.clone()];
+        if is_broken {
+            between(&text.text, end..item.range.start).hash(&mut hasher);
+            end = end.max(item.range.end);
+        }
+        match &item.kind {
+            ItemKind::Kernel(name) | ItemKind::Function(name) if by_name(&item) => {
+                name.hash(&mut hasher);
+                // Which instance is launched follows from its parameters.
+                if said.starts_with("template") {
+                    head(said).hash(&mut hasher);
+                }
+            }
+            // The source as well: ranges are kept in it.
+            _ => {
+                let source = &text.source[item.source.clone()];
+                (said, source, item.reading).hash(&mut hasher);
+            }
+        }
+    }
+    if is_broken {
+        between(&text.text, end..text.text.len()).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// True where the parser could not read something that is in none of these pieces of a text, which are in order: a function that is
+/// half-typed leaves what is beside it as it is.
+fn is_broken_beside(node: Node<'_>, pieces: &[Range<usize>], depth: u32) -> bool {
+    if !node.has_error() {
+        return false;
+    }
+    let before = pieces.partition_point(|piece| piece.start <= node.start_byte());
+    let around = before.checked_sub(1).and_then(|at| pieces.get(at));
+    if around.is_some_and(|around| node.end_byte() <= around.end) {
+        return false;
+    }
+    node.is_error()
+        || node.is_missing()
+        || depth == DEEPEST
+        || node
+            .children()
+            .any(|child| is_broken_beside(child, pieces, depth + 1))
+}
+
 /// A file taken apart: its own text first, then the programs in its string literals.
 pub(crate) struct FileParts {
     pub(crate) programs: Vec<Program>,
@@ -156,7 +202,7 @@ pub(crate) fn kernels_of(
 /// A definition of a kernel with its launches, and whether each is in its own file.
 pub(crate) struct Launched {
     pub(crate) sites: Vec<(LaunchSite, bool)>,
-    /// In IR under the first of them, where that was looked at for what it calls.
+    /// In IR under the first of them with most threads, where that was looked at for what it calls.
     pub(crate) lowered: Option<Result<Option<Arc<Lowered>>, ()>>,
     /// What was read for those near its file.
     pub(crate) near: Option<Arc<NearLaunches>>,
@@ -167,8 +213,13 @@ fn between(text: &str, range: Range<usize>) -> &str {
     text.get(range).unwrap_or_default().trim()
 }
 
+/// A function without its body.
+fn head(text: &str) -> &str {
+    text.split('{').next().unwrap_or(text)
+}
+
 pub(crate) fn is_device(text: &str) -> bool {
-    let head = &text[..text.find('{').unwrap_or(text.len())];
+    let head = head(text);
     head.contains("__device__") || is_for_both(head)
 }
 
@@ -179,7 +230,7 @@ fn is_for_both(head: &str) -> bool {
 
 /// A function that the host cannot call.
 fn is_only_device(text: &str) -> bool {
-    let head = &text[..text.find('{').unwrap_or(text.len())];
+    let head = head(text);
     let host = head.contains("__host__") || is_for_both(head);
     head.contains("__device__") && !host
 }

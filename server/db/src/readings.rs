@@ -5,9 +5,10 @@
 //! others, so what it is a function of is known only once it was read (its [`Trace`]); a query would be one reading for each set of
 //! macros. What holds: who uses a reading looks at each file that it read, so that the query it works for depends on them.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use rustc_hash::FxHashMap;
 use warplens_syntax::Expanded;
@@ -17,11 +18,18 @@ use warplens_syntax::preprocess::{Macros, Trace};
 const MOST_KEPT: usize = 96 << 20;
 /// Readings of one header under different macros that are kept.
 const MOST_READINGS: usize = 8;
+/// Bytes, counted alike, of readings that serve no other file, but whose trees the next ones start from.
+const MOST_CUT: usize = 16 << 20;
 
 /// The readings of each header, and the bytes of all of them.
 #[derive(Default)]
 pub(crate) struct Headers {
     pub(crate) by_key: FxHashMap<u64, Vec<Arc<Header>>>,
+    /// The last reading of each file, as long as it is kept: where the tree of the next one starts from.
+    latest: FxHashMap<Arc<Path>, Weak<Expanded>>,
+    /// Readings in which something was left out because not all fits, the oldest first, and their bytes.
+    cut: VecDeque<Arc<Header>>,
+    cut_bytes: usize,
     pub(crate) bytes: usize,
     /// Counts up with each use.
     pub(crate) clock: u64,
@@ -31,12 +39,34 @@ pub(crate) struct Headers {
 }
 
 impl Headers {
+    /// The last reading of a file, of whatever text and under whatever macros.
+    pub(crate) fn latest(&self, path: &Path) -> Option<Arc<Expanded>> {
+        self.latest.get(path)?.upgrade()
+    }
+
+    /// Keeps the tree of a reading that depends on what was read before it.
+    pub(crate) fn keep_cut(&mut self, header: &Arc<Header>) {
+        let text = &header.text;
+        self.latest
+            .insert(Arc::clone(&text.path), Arc::downgrade(text));
+        self.cut_bytes += header.weight;
+        self.cut.push_back(Arc::clone(header));
+        while self.cut_bytes > MOST_CUT
+            && let Some(oldest) = self.cut.pop_front()
+        {
+            self.cut_bytes -= oldest.weight;
+        }
+    }
+
     /// Keeps a reading; those that were not used for longest make room.
     pub(crate) fn keep(&mut self, key: u64, header: &Arc<Header>) {
         self.clock += 1;
         self.read += 1;
         header.used.store(self.clock, Ordering::Relaxed);
         self.bytes += header.weight;
+        let text = &header.text;
+        self.latest
+            .insert(Arc::clone(&text.path), Arc::downgrade(text));
         let readings = self.by_key.entry(key).or_default();
         readings.push(Arc::clone(header));
         if readings.len() > MOST_READINGS {
@@ -71,6 +101,7 @@ impl Headers {
             readings.retain(|reading| reading.used.load(Ordering::Relaxed) > limit);
             !readings.is_empty()
         });
+        self.latest.retain(|_, text| text.strong_count() > 0);
     }
 }
 

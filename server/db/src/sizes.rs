@@ -5,7 +5,6 @@
 //! kernel without unknown sizes costs nothing. What holds: a figure that depends on an unknown size is never given as a number.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use warplens_facts::facts::{Assumed, Assumption, Count, Launch, OpClass, UNKNOWN};
@@ -17,6 +16,7 @@ use crate::KernelAnalysis;
 use crate::formula::{Formula, Sample, milliseconds};
 use crate::launch::Resolved;
 use crate::lowered::Lowered;
+use crate::panics::unless_it_panics;
 use crate::size::Size;
 
 /// By this each unknown is raised, once and twice.
@@ -481,7 +481,7 @@ impl Sampler<'_> {
         }
         let lowered = sizes.lowered.as_ref()?;
         let (launch, arguments) = sizes.at(&values);
-        let made = catch_unwind(AssertUnwindSafe(|| {
+        let made = unless_it_panics(|| {
             let facts = analyze(&Request {
                 kernel: &lowered.kernel,
                 launch,
@@ -511,8 +511,8 @@ impl Sampler<'_> {
                 .map(|&model| (model, warplens_models::estimate(model, &question)))
                 .collect();
             (estimates, counts)
-        }));
-        let (estimates, counts) = made.ok()?;
+        });
+        let (estimates, counts) = made?;
         self.samples.push(Sampled {
             values,
             estimates,

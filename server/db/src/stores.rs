@@ -89,8 +89,10 @@ impl Stores {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Lets go of documents and of what is kept by content.
+    /// Lets go of headers, documents and what is kept by content.
     pub(crate) fn forget(&self) {
+        let headers = self.headers.lock();
+        *headers.unwrap_or_else(PoisonError::into_inner) = Headers::default();
         let documents = self.documents.lock();
         documents.unwrap_or_else(PoisonError::into_inner).clear();
         self.contents.clear();

@@ -4,6 +4,7 @@ use crate::why::Why;
 use std::cell::{Cell, RefCell};
 
 use rustc_hash::FxHashMap;
+use warplens_ir::stop;
 use warplens_symbolic::{
     Arena, BinaryOp, Case, Domain, Guard, Id, Node, Query, Symbol, SymbolKind,
 };
@@ -100,7 +101,10 @@ impl Budget {
             budget: query.budget.min(affordable),
             ..query.clone()
         };
-        let outcome = domain.visit(arena, &query, each);
+        let outcome = domain.visit(arena, &query, &mut |case| {
+            stop::check();
+            each(case);
+        });
         let spent = outcome.looked_at.saturating_mul(price);
         self.left.set(left.saturating_sub(spent));
         outcome.complete

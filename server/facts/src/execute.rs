@@ -1,6 +1,6 @@
 //! Statements of the kernel, executed symbolically.
 
-use warplens_ir::{ExprKind, Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement};
+use warplens_ir::{ExprKind, Reason, Stmt, StmtKind, Storage, Type, VarId, any_statement, stop};
 use warplens_symbolic::{BinaryOp, Guard, Id};
 
 use crate::chance;
@@ -88,6 +88,7 @@ impl Executor<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt) -> Exits {
+        stop::check();
         self.dependence.enter();
         self.doubted = None;
         let exits = self.perform(statement);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use warplens_ir::Storage;
-use warplens_ir::{AssumptionKind, Type};
+use warplens_ir::{AssumptionKind, Type, stop};
 use warplens_symbolic::{Arena, Id};
 
 use crate::access::Measure as MeasureAccess;
@@ -63,6 +63,7 @@ impl Executor<'_> {
             evenly: &self.evenly,
         };
         for draft in &self.accesses {
+            stop::check();
             let key = (
                 draft.address,
                 draft.context,

@@ -388,9 +388,12 @@ impl LaunchWords {
             start..start + word.len()
         }));
         enough.sort_unstable_by_key(|word| word.start);
+        let [template, kernel] = &*INSTANTIATES;
+        let mut instantiations = places(template);
+        instantiations.retain(|word| may_instantiate(text, word));
         LaunchWords {
             enough,
-            together: [places(&INSTANTIATES[0]), places(&INSTANTIATES[1])],
+            together: [instantiations, places(kernel)],
         }
     }
 
@@ -402,6 +405,15 @@ impl LaunchWords {
         };
         has(&self.enough) || self.together.iter().all(has)
     }
+}
+
+/// False where `template` begins the parameters of a template, or says of a name in one that it is a template.
+fn may_instantiate(text: &str, template: &Range<usize>) -> bool {
+    let behind = text.get(template.end..).unwrap_or_default();
+    let before = text.get(..template.start).unwrap_or_default();
+    !behind.trim_start().starts_with('<')
+        && !before.trim_end().ends_with(['.', ':'])
+        && !before.trim_end().ends_with("->")
 }
 
 /// Every launch in a file, in the order of the source; different launches by one statement follow each other.
@@ -518,4 +530,30 @@ fn says_all_of(more: &LaunchSite, less: &LaunchSite) -> bool {
                 .is_none_or(|less| more.is_some_and(|more| warplens_hir::says_all_of(more, less)))
         })
         && values(&more.argument_types, &less.argument_types)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn may_launch(text: &str) -> bool {
+        LaunchWords::of(text, &HeaderNames::default()).within(&(0..text.len()))
+    }
+
+    #[test]
+    fn a_template_of_a_kernel_is_no_instance_of_one() {
+        let definition = "template <int N>\n__global__ void k(float *p) {\n  \
+                          p->template at<N>() = T::template value<N> + S::\ntemplate r<N>(); }\n";
+        assert!(!may_launch(definition));
+        for instance in [
+            "template __global__ void k<4>(float *);",
+            "extern template __global__ void k<4>(float *);",
+            "template void k<4>(float *);",
+        ] {
+            assert!(
+                may_launch(&format!("{definition}{instance}\n")),
+                "{instance}"
+            );
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word};
+use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word, stop};
 
 use super::arguments::Argument;
 use super::containers::whole;
@@ -27,6 +27,7 @@ const MOST_AGAIN: u32 = 2;
 impl Host<'_> {
     /// Walks a statement; false where nothing after it is come to.
     pub(super) fn statement(&mut self, node: Node, source: Source) -> bool {
+        stop::check();
         if self.is_too_deep() {
             self.forget_everything();
             return true;

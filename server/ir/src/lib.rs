@@ -31,6 +31,8 @@ pub use reason::Reason;
 pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Type, spell_type};
 /// The language that a kernel is written in.
 pub use warplens_syntax::Language;
+/// Work on a kernel that is given up in its midst.
+pub use warplens_syntax::stop;
 
 pub use walk::{
     Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, fold_block,

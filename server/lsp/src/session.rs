@@ -290,11 +290,24 @@ impl Session {
         if state.open.is_empty() {
             self.forget_later();
         }
+        self.let_go();
         if matches!(open.content, Content::Config(_)) {
             self.analyse_all(&mut state);
             return;
         }
         self.no_longer_shared(&mut state, &open.path);
+    }
+
+    /// Lets go of what was computed for documents that are closed for long.
+    fn let_go(self: &Arc<Self>) {
+        let session = Arc::downgrade(self);
+        self.pool.submit(Priority::Request, move || {
+            if let Some(session) = session.upgrade()
+                && let Some(engine) = session.engine_if_built()
+            {
+                engine.closed();
+            }
+        });
     }
 
     /// Lets go of what was computed if no document is opened for a while: one that is closed is often opened again at once.
@@ -306,6 +319,7 @@ impl Session {
                 && session.state().open.is_empty()
             {
                 session.engine().forget();
+                session.sources.inner().drop_texts();
             }
         };
         // Without a thread everything stays as it is.

@@ -265,7 +265,7 @@ fn apply(models: &[ModelId], question: &Question) -> BTreeMap<ModelId, Estimate>
             && estimate.cycles_function.is_none()
             && model.entry().answers == Answers::Equations
         {
-            let solve = |question: &Question| cycles_of(model, question);
+            let solve = |question: &Question| cycles_by(model, question);
             estimate.cycles_function = function::of_trips(question, cycles, &solve);
         }
     }
@@ -279,7 +279,7 @@ fn apply(models: &[ModelId], question: &Question) -> BTreeMap<ModelId, Estimate>
 /// something less is waited for, and one whose equations weigh a factor otherwise than the machine may gain by it: the
 /// answer is then that there is nothing to gain.
 pub fn what_if(model: ModelId, question: &Question) -> Vec<(Factor, f64, f64)> {
-    let Some(now) = cycles_of(model, question) else {
+    let Some(now) = cycles_by(model, question) else {
         return Vec::new();
     };
     let mut without = question.without.to_vec();
@@ -290,7 +290,7 @@ pub fn what_if(model: ModelId, question: &Question) -> Vec<(Factor, f64, f64)> {
             without: &without,
             ..*question
         };
-        if let Some(cycles) = cycles_of(model, &imagined) {
+        if let Some(cycles) = cycles_by(model, &imagined) {
             answers.push((factor, cycles.min(now), speedup(now, cycles)));
         }
         without.pop();
@@ -300,7 +300,7 @@ pub fn what_if(model: ModelId, question: &Question) -> Vec<(Factor, f64, f64)> {
 
 /// The cycles by [`auto`] alone, without what else an estimate has: the cheap answer for gains.
 pub fn cycles(question: &Question) -> Option<f64> {
-    cycles_of(ModelId::Auto, question)
+    cycles_by(ModelId::Auto, question)
 }
 
 /// How many times faster `after` is than `before`, `before` being the same kernel with more to do; 1 where
@@ -311,7 +311,8 @@ pub fn speedup(before: f64, after: f64) -> f64 {
     (before / after.max(1.0)).max(1.0)
 }
 
-fn cycles_of(model: ModelId, question: &Question) -> Option<f64> {
+/// The cycles by one model, without what else it says.
+pub fn cycles_by(model: ModelId, question: &Question) -> Option<f64> {
     if nothing_to_run(question).is_some() {
         return None;
     }

@@ -56,6 +56,8 @@ pub struct Expanded {
     pub problems: Vec<Problem>,
     /// A hash of the file, its text before and after preprocessing, and of all it includes.
     pub hash: u64,
+    /// The same without what it includes.
+    pub own_hash: u64,
     /// Where each line of the source begins.
     pub(crate) lines: Vec<u32>,
 }
@@ -100,6 +102,7 @@ impl Expanded {
         for word in &done.words {
             (word.name, &word.argument).hash(&mut hasher);
         }
+        let own_hash = hasher.finish();
         for include in &includes {
             include.hash.hash(&mut hasher);
         }
@@ -126,6 +129,7 @@ impl Expanded {
             undecided: done.undecided,
             problems: done.problems,
             hash: hasher.finish(),
+            own_hash,
             lines,
         }
     }

@@ -14,6 +14,7 @@ mod mend;
 mod names;
 mod parser;
 pub mod preprocess;
+pub mod stop;
 mod tree;
 
 pub use blanking::{RANGE_OF_LABELS, words};

@@ -1,6 +1,6 @@
 //! Statements.
 
-use warplens_ir::{Control, Expr, Stmt, StmtKind, Storage, Type};
+use warplens_ir::{Control, Expr, Stmt, StmtKind, Storage, Type, stop};
 
 use super::place::Place;
 use super::{Builder, Value};
@@ -13,6 +13,7 @@ impl Builder<'_> {
             if self.at.is_none() || self.truncated {
                 return;
             }
+            stop::check();
             self.statement(statement);
         }
     }

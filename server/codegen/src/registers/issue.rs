@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use warplens_ir::stop;
+
 use super::{Block, latency};
 use crate::thresholds::nvcc;
 
@@ -143,6 +145,7 @@ impl Block<'_> {
     /// get short, what frees some. Gives the most words that live at a time; where these do not fit, the number that did
     /// not.
     pub(super) fn issue(&self, order: Order) -> u32 {
+        stop::check();
         let mut issue = Issue::new(self, order);
         if order == Order::AsWritten {
             for number in 0..self.orders.len() {

@@ -1,10 +1,9 @@
 //! The time of a launch by how many warps an SM runs at a time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use warplens_models::{ModelId, Question};
 
 use crate::KernelAnalysis;
+use crate::panics::unless_it_panics;
 
 /// A curve: the launch unchanged, each SM running at most that many warps.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,10 +30,8 @@ impl Scaling {
                 warps_per_sm: Some(warps),
                 ..analysis.question()
             };
-            let made = catch_unwind(AssertUnwindSafe(|| {
-                warplens_models::estimate(model, &input)
-            }));
-            let cycles = made.ok()?.cycles?;
+            let made = unless_it_panics(|| warplens_models::estimate(model, &input));
+            let cycles = made?.cycles?;
             cycles.is_finite().then_some((warps, cycles))
         };
         Scaling {

@@ -7,7 +7,6 @@
 //! remembered.
 
 use std::hash::{Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use warplens_base::Command;
@@ -21,6 +20,7 @@ use crate::estimates::Shown;
 use crate::launch::Given;
 use crate::lowered::{Lowered, arrays, scalars};
 use crate::memo::hash;
+use crate::panics::unless_it_panics;
 use crate::queries::facts::{FactsQuestion, figures};
 use crate::queries::findings::FindingsQuestion;
 #[cfg(debug_assertions)]
@@ -73,13 +73,12 @@ impl Engine {
         if let Some(analysis) = self.contents().analyses.get(key) {
             return Some((analysis, false));
         }
-        let made = catch_unwind(AssertUnwindSafe(|| {
+        let made = unless_it_panics(|| {
             #[cfg(debug_assertions)]
             failing::at(failing::Stage::Analysing, &kernel.name);
             self.analysed(question, options)
-        }));
-        made.ok()
-            .map(|analysis| (self.contents().analyses.put(key, analysis), true))
+        });
+        made.map(|analysis| (self.contents().analyses.put(key, analysis), true))
     }
 
     fn analysed(&self, question: &AnalysisQuestion<'_>, options: Options) -> KernelAnalysis {

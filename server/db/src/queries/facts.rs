@@ -7,9 +7,9 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use warplens_facts::facts::{Launch, SourceFacts};
+use warplens_facts::facts::{Alias, Launch, SourceFacts};
 use warplens_facts::{Contents as ArrayContents, Cover, Request, analyze};
-use warplens_ir::Kernel;
+use warplens_ir::{Kernel, Storage, Type, Var};
 use warplens_machine::Profile;
 
 use crate::Overrides;
@@ -86,8 +86,13 @@ impl<'a> FactsQuestion<'a> {
         self.counted(&self.lowered.kernel, launch, &arguments, &covers)
     }
 
-    /// The facts of a changed copy of the kernel under the same launch.
-    pub(crate) fn of_changed(&self, kernel: &Kernel) -> SourceFacts {
+    /// The facts of a changed copy of the kernel, whose own are `known`, under the same launch.
+    pub(crate) fn of_changed(&self, known: &SourceFacts, kernel: &Kernel) -> SourceFacts {
+        let restricted = restricted(known, &self.lowered.kernel, kernel);
+        restricted.unwrap_or_else(|| self.of_other(kernel))
+    }
+
+    fn of_other(&self, kernel: &Kernel) -> SourceFacts {
         let resolved = self.resolved;
         let launch = resolved.launch;
         self.counted(kernel, launch, &resolved.arguments, &resolved.covers)
@@ -149,6 +154,38 @@ impl<'a> FactsQuestion<'a> {
     }
 }
 
+/// The facts of a kernel that differs from another one, whose facts are known, in what is `__restrict__` alone: by that they say how
+/// the arrays of its parameters are reached, and nothing else.
+fn restricted(known: &SourceFacts, before: &Kernel, after: &Kernel) -> Option<SourceFacts> {
+    let mut as_before = after.clone();
+    for (var, old) in as_before.vars.iter_mut().zip(&before.vars) {
+        var.restrict = old.restrict;
+    }
+    if as_before != *before {
+        return None;
+    }
+    let mut facts = known.clone();
+    for access in &mut facts.accesses {
+        if !matches!(access.alias, Alias::Parameter | Alias::Restrict) {
+            continue;
+        }
+        let is_parameter = |var: &&Var| {
+            let of_launch = matches!(var.storage, Storage::Param(_));
+            of_launch && matches!(var.ty, Type::Pointer(..)) && var.name == access.array
+        };
+        let mut parameters = after.vars.iter().filter(is_parameter);
+        let (Some(parameter), None) = (parameters.next(), parameters.next()) else {
+            return None;
+        };
+        access.alias = if parameter.restrict {
+            Alias::Restrict
+        } else {
+            Alias::Parameter
+        };
+    }
+    Some(facts)
+}
+
 /// What of a GPU tells it from others: its name, and what settings change of it.
 pub(crate) fn figures(profile: &Profile) -> impl Hash + '_ {
     (
@@ -164,5 +201,66 @@ impl Contents {
     pub(crate) fn facts(&self, question: &FactsQuestion<'_>) -> Arc<SourceFacts> {
         let make = || question.under(question.resolved.launch);
         self.facts.get_or(question.key, make)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warplens_facts::facts::Source;
+    use warplens_hir::{TemplateArguments, lower};
+    use warplens_machine::Profiles;
+    use warplens_syntax::{Expanded, Language};
+
+    use super::*;
+
+    #[test]
+    fn what_is_restrict_changes_how_parameters_are_reached_and_nothing_else() {
+        let text = "__device__ void add(float *to, const float *from, int i) { to[i] += from[i]; }\n\
+            __global__ void k(float *out, const float *in, volatile int *flags, float *const *rows) {\n\
+            \x20 __shared__ float tile[256];\n  int i = threadIdx.x;\n  tile[i] = in[i];\n\
+            \x20 __syncthreads();\n  for (int j = 0; j < 8; j++) add(out, tile, i + j);\n\
+            \x20 out[i] = rows[i][2] + in[2 * i] + flags[0];\n}\n";
+        let contents = Contents::default();
+        let text = Expanded::fragment(text, Language::Cuda);
+        let program = contents.program(&text, &[]);
+        let kernel = program.items.last().expect("the kernel");
+        let kernel = lower(&text, kernel, &program.unit, &TemplateArguments::default());
+        let kernel = kernel.expect("it is lowered");
+        let profiles = Profiles::builtin();
+        let profile = profiles.get("a100-sxm4-40gb").expect("a profile of ours");
+        let facts = |kernel: &Kernel| {
+            analyze(&Request {
+                kernel,
+                launch: Launch {
+                    grid: [4, 1, 1],
+                    block: [256, 1, 1],
+                    dynamic_shared_bytes: 0,
+                    block_source: Source::Directive,
+                    grid_source: Source::Directive,
+                    shared_source: Source::Directive,
+                },
+                profile: &profile,
+                arguments: &[],
+                reals: &[],
+                covers: &[],
+                probabilities: &[],
+                contents: &[],
+                extents: &[],
+                boxes: &[],
+            })
+        };
+        let known = facts(&kernel);
+        let mut changed = kernel.clone();
+        for var in changed.vars.iter_mut().take(kernel.params as usize) {
+            var.restrict = !var.volatile;
+        }
+        let expected = facts(&changed);
+        assert_ne!(known, expected);
+        assert_eq!(restricted(&known, &kernel, &changed), Some(expected));
+        let other = Kernel {
+            params: 3,
+            ..changed
+        };
+        assert_eq!(restricted(&known, &kernel, &other), None);
     }
 }

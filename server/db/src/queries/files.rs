@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use warplens_hir::ItemKind;
 use warplens_host::LaunchSite;
 use warplens_machine::Profile;
-use warplens_syntax::{DirectiveKind, Document, Language};
+use warplens_syntax::{DirectiveKind, Document, Language, stop};
 
 use crate::parallel;
 use crate::program::{FileParts, Launched, kernels_of};
@@ -63,18 +63,28 @@ impl Engine {
             overrides,
             cancel,
         };
-        let mut file = self.analyze_as(&asked, wanted, false)?;
+        // Also in the midst of one kernel.
+        stop::until(cancel.flag(), || self.analyze_whole(&asked, wanted))?
+    }
+
+    fn analyze_whole(
+        &self,
+        asked: &FileQuestion<'_>,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<FileAnalysis> {
+        let document = asked.document;
+        let mut file = self.analyze_as(asked, wanted, false)?;
         // OpenCL that lacks what its host puts in front: the neighbours may have it. A file that includes others
         // says itself what it needs.
         let alone = || !includes_others(document.source());
         let lacks = |file: &FileAnalysis| (losses(file), left_to_the_build(file));
         if document.language() == Language::OpenCl && lacks(&file) > (0, 0) && alone() {
-            let second = self.analyze_as(&asked, wanted, true)?;
+            let second = self.analyze_as(asked, wanted, true)?;
             if places(&second) >= places(&file) && lacks(&second) < lacks(&file) {
                 file = second;
             }
         }
-        self.on_nearest(&asked, wanted, &mut file);
+        self.on_nearest(asked, wanted, &mut file);
         Some(file)
     }
 

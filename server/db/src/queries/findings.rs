@@ -105,7 +105,7 @@ impl FindingsQuestion<'_> {
             let (before, slower, slow) = before.clone()?;
             let compiled =
                 contents.compiled_kernel(changed, changed.shape(), self.compilation.options);
-            let facts = Arc::new(self.facts.of_changed(changed));
+            let facts = Arc::new(self.facts.of_changed(&self.input.facts, changed));
             let (after, faster, fast) = self.executed(&compiled, &facts)?;
             Some(Recompilation {
                 before,

@@ -173,13 +173,14 @@ impl Reader<'_> {
         // That it leaves itself out is so wherever it is included.
         inner.within.retain(|path| self.stack.contains(path));
         let end = done.macros.clone();
+        let latest = self.look.headers().latest(path);
         let text = Expanded::new(
             path.into(),
             self.language,
             Arc::clone(&file.text),
             done,
             inner.includes,
-            None,
+            latest.as_deref(),
         );
         // What its guard leaves empty was read before.
         let root = text.tree.root_node();
@@ -207,10 +208,13 @@ impl Reader<'_> {
             withheld: inner.withheld,
             seen: AtomicU64::new(self.generation.unwrap_or(u64::MAX)),
         });
+        let mut headers = self.look.headers();
         if header.peak <= MOST_READ {
-            let mut headers = self.look.headers();
             headers.keep(key, &header);
+        } else {
+            headers.keep_cut(&header);
         }
+        drop(headers);
         (header, end)
     }
 

@@ -18,8 +18,9 @@ use warplens_host::{Build, LaunchSite, builds};
 use warplens_machine::Profile;
 
 use crate::contents::Contents;
-use crate::database::{Db, File, text, unless_it_panics};
+use crate::database::{Db, File, text};
 use crate::look::Look;
+use crate::panics::unless_it_panics;
 use crate::program::Program;
 use crate::queries::expansion::flatten;
 use crate::settings::Settings;
@@ -98,15 +99,15 @@ pub(crate) fn host_program(db: &dyn Db, of: File, how: ReadAs) -> Arc<HostProgra
         let look = Look::inside(db);
         let contents = &look.stores.contents;
         let text = look.alone(&source, how.settings(), how.profile());
-        let program = contents.program(&text, &flatten(&text.includes));
-        let sites = contents.launches_in(&program);
+        let headers = flatten(&text.includes);
+        let program = contents.program(&text, &headers);
         let mut versions: Vec<PathBuf> =
             text.versions.iter().map(|(path, _)| path.clone()).collect();
         versions.push(of.path(db).clone());
         versions.sort_unstable();
         versions.dedup();
         HostProgram {
-            sites: sites.iter().map(LaunchSite::without_classes).collect(),
+            sites: contents.launches_told(&program, &headers),
             builds: builds(&program.text, &program.items, &program.unit),
             kernels: kernels_of(contents, &program),
             reads: text.reads.iter().cloned().collect(),

@@ -5,7 +5,6 @@
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
@@ -16,6 +15,7 @@ use warplens_syntax::Expanded;
 
 use crate::lowered::Lowered;
 use crate::memo::hash;
+use crate::panics::unless_it_panics;
 use crate::program::{Program, kernel_name};
 use crate::{Engine, Overrides};
 
@@ -72,13 +72,13 @@ impl Engine {
         if let Some(lowered) = self.contents().kernels.get(key) {
             return (Ok(Some(lowered)), false);
         }
-        let made = catch_unwind(AssertUnwindSafe(|| {
+        let made = unless_it_panics(|| {
             #[cfg(debug_assertions)]
             failing::at(failing::Stage::Lowering, text);
             lower(&program.text, item, &program.unit, &template)
-        }));
+        });
         let lowered = match made {
-            Ok(Some(mut kernel)) => {
+            Some(Some(mut kernel)) => {
                 for file in &program.linked {
                     let read = |callee: &CalleeLine| callee.path.as_deref() == Some(file.as_path());
                     if kernel.places.callees().iter().any(read) {
@@ -98,8 +98,8 @@ impl Engine {
                 kernel.assumed.extend(program.assumed_of_build());
                 Ok(Some(self.contents().kernels.put(key, Lowered::new(kernel))))
             }
-            Ok(None) => Ok(None),
-            Err(_) => Err(()),
+            Some(None) => Ok(None),
+            None => Err(()),
         };
         (lowered, true)
     }

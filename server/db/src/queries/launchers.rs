@@ -18,9 +18,10 @@ use warplens_hir::{ItemKind, Space};
 use warplens_host::{LaunchSite, launch_sites_through};
 use warplens_syntax::Language;
 
-use crate::database::{Db, File, file, unless_it_panics, world};
+use crate::database::{Db, File, file, world};
 use crate::kinds::{absolute, is_header};
 use crate::memo::hash;
+use crate::panics::unless_it_panics;
 use crate::program::{FileParts, NearLaunches};
 use crate::queries::arguments::may_decide;
 use crate::queries::expansion::flatten;

@@ -21,7 +21,7 @@ use crate::queries::arguments::arguments_of;
 use crate::queries::expansion::{Buffer, flatten};
 use crate::queries::hosts::ReadAs;
 use crate::queries::launchers::{Called, KernelLaunches};
-use crate::queries::variants::FileQuestion;
+use crate::queries::variants::{FileQuestion, largest};
 use crate::settings::Settings;
 
 /// Times that other files are looked for in which there may be what one lacks.
@@ -175,7 +175,9 @@ impl Engine {
                     (None, false)
                 } else {
                     let unknown = LaunchSite::unknown(kernel_name(item));
-                    let site = launches.sites.first().map_or(&unknown, |(site, _)| site);
+                    // The instance that is looked at first.
+                    let site = launches.sites.get(largest(&launches.sites));
+                    let site = site.map_or(&unknown, |(site, _)| site);
                     let (lowered, computed) = self.lowered(program, item, site, overrides);
                     (Some(lowered), computed)
                 };

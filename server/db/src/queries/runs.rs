@@ -23,10 +23,11 @@ use warplens_machine::Profile;
 use warplens_syntax::{Expanded, has_word};
 
 use crate::contents::Contents;
-use crate::database::{Db, File, file, text, unless_it_panics, world};
+use crate::database::{Db, File, file, text, world};
 use crate::kept_run::KeptRun;
 use crate::look::Look;
 use crate::memo::hash;
+use crate::panics::unless_it_panics;
 use crate::queries::expansion::flatten;
 use crate::queries::hosts::{ReadAs, kernels_of};
 use crate::queries::near::{self, Kinds};

@@ -1,7 +1,8 @@
 //! Query family: the items of a text and what the texts before it declare.
 //!
 //! In: preprocessed texts. Out: [`Program`]s: items, and the unit in which names of kernels are looked up. What holds: a unit is known
-//! by the hashes of the headers before it and of the declarations of its own text, so the body of a kernel is no part of it.
+//! by the hashes of the headers before it, each without what it includes, and of the declarations of its own text, so the body of a
+//! kernel is no part of it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -32,7 +33,7 @@ impl Contents {
         let mut key = hash(&[&language]);
         let mut earlier: Option<Arc<Unit>> = None;
         for header in headers {
-            key = hash(&[&key, &header.hash]);
+            key = hash(&[&key, &header.own_hash]);
             let unit = self.units.get_or(key, || {
                 let items = self.items(header);
                 if language == Language::OpenCl || is_header(&header.path) {
@@ -54,7 +55,7 @@ impl Contents {
             }
         }
         for linked in linked {
-            key = hash(&[&key, &linked.hash, &"linked"]);
+            key = hash(&[&key, &linked.own_hash, &"linked"]);
             let unit = self.units.get_or(key, || {
                 Unit::new(linked, &self.items(linked), earlier.clone(), true)
             });
@@ -104,7 +105,7 @@ impl Contents {
         self.header_names.get_or(key, || {
             let mut found = HeaderNames::default();
             for header in headers {
-                let key = hash(&[&header.hash, &found]);
+                let key = hash(&[&header.own_hash, &found]);
                 let own = self
                     .header_names
                     .get_or(key, || HeaderNames::of(header, &self.items(header), &found));
@@ -116,6 +117,6 @@ impl Contents {
 
     /// The items of a text: the same whatever is before it.
     pub(crate) fn items(&self, text: &Arc<Expanded>) -> Arc<Vec<Item>> {
-        self.outlines.get_or(text.hash, || outline(text))
+        self.outlines.get_or(text.own_hash, || outline(text))
     }
 }

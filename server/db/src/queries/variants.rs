@@ -148,7 +148,8 @@ impl Engine {
                 Some((program, item)) => (program, item),
                 None => (program, item),
             };
-            let known = launched.lowered.clone().filter(|_| at == 0);
+            let known = launched.lowered.clone();
+            let known = known.filter(|_| at < launches && at == largest(&variants));
             let lower = || self.lowered(program, item, site, overrides).0;
             let lowered = match known.unwrap_or_else(lower) {
                 Ok(Some(lowered)) => lowered,
@@ -293,13 +294,12 @@ impl Engine {
                 overrides: &overrides,
                 word: None,
             })?;
-            analysis.estimate().cycles
+            Some((!analysis.has_unknown_sizes(), analysis.stand_in_cycles()?))
         };
         // Another instance of a template is lowered and compiled anew, which a keystroke does not wait for: of instances the first
         // with most threads counts.
         let instance = |at: usize| (&sites[at].0.template_args, &sites[at].0.argument_types);
-        let threads = |at: &usize| size_of(&sites[*at].0).0;
-        let largest = (0..sites.len()).rev().max_by_key(threads).unwrap_or(0);
+        let largest = largest(sites);
         let of_instance = (0..sites.len()).filter(|at| instance(*at) == instance(largest));
         let sizes: Vec<(usize, Size)> = of_instance.map(|at| (at, size_of(&sites[at].0))).collect();
         let mut best = (largest, None);
@@ -311,6 +311,12 @@ impl Engine {
         }
         best.0
     }
+}
+
+/// The first of a kernel's launches with most threads: its instance is looked at before any other.
+pub(crate) fn largest(sites: &[(LaunchSite, bool)]) -> usize {
+    let threads = |at: &usize| sites.get(*at).map(|(site, _)| size_of(site).0);
+    (0..sites.len()).rev().max_by_key(threads).unwrap_or(0)
 }
 
 /// Threads of a launch and the product of its integer arguments.

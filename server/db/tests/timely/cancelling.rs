@@ -1,4 +1,4 @@
-//! How soon a model that simulates stops once its answer is no longer wanted: each keystroke cancels the one before.
+//! How soon work stops once its answer is no longer wanted: each keystroke cancels the one before.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -71,4 +71,67 @@ fn models_that_simulate_stop_soon_after_they_were_cancelled() {
         }
     }
     assert!(stopped >= 6, "only {stopped} were under way");
+}
+
+/// How long the analysis of a text takes to stop after it was cancelled so late; `None` where it was done.
+fn analysis_stops_after(text: &str, late: Duration) -> Option<Duration> {
+    let engine = Engine::new(Profiles::builtin());
+    let document = Document::new(text, Language::Cuda);
+    let (settings, overrides) = (Settings::default(), Overrides::default());
+    let cancel = Cancel::default();
+    let (answer, since) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            std::thread::sleep(late);
+            cancel.cancel();
+            Instant::now()
+        });
+        let path = Path::new("/k/slow.cu");
+        let answer = engine.analyze(&document, path, &settings, &overrides, &cancel);
+        let ended = Instant::now();
+        let cancelled = other.join().expect("no panic");
+        (answer, ended.saturating_duration_since(cancelled))
+    });
+    answer.is_none().then_some(since)
+}
+
+/// One kernel that takes long.
+fn long_kernel() -> String {
+    let loops = (0..1000).map(|k| {
+        format!(
+            "  for (int j = 0; j < m; j += {}) {{ if (i * {} + j * {} < n + {k}) \
+             sum += in[(i * {} + j) % n] * out[j * {} + i]; }}\n  out[i + {k}] = sum;\n",
+            k % 7 + 1,
+            k % 5 + 1,
+            k % 11,
+            k + 3,
+            k % 3 + 1,
+        )
+    });
+    let body: String = loops.collect();
+    format!(
+        "// warplens: block=256 grid=1000 n=100000 m=1000\n\
+         __global__ void slow(float *out, const float *in, int n, int m) {{\n  \
+         int i = blockIdx.x * blockDim.x + threadIdx.x;\n  float sum = 0;\n{body}}}\n"
+    )
+}
+
+#[test]
+fn an_analysis_stops_in_the_midst_of_one_kernel() {
+    let text = long_kernel();
+    let mut stopped = 0;
+    for late in [5, 20, 50, 100, 200, 500, 1000] {
+        let late = Duration::from_millis(late);
+        // Other programs on the machine do not count: the best of three.
+        let times = (0..3).filter_map(|_| analysis_stops_after(&text, late));
+        let Some(since) = times.min() else {
+            continue;
+        };
+        stopped += 1;
+        eprintln!("after {late:?}: {since:?}");
+        assert!(
+            since < Duration::from_millis(100),
+            "after {late:?}: {since:?}"
+        );
+    }
+    assert!(stopped >= 3, "only {stopped} were under way");
 }

@@ -14,7 +14,7 @@ mod memory;
 mod numbers;
 
 use rustc_hash::FxHashMap;
-use warplens_ir::{Kernel, StmtKind, Storage, Type, VarId};
+use warplens_ir::{Kernel, StmtKind, Storage, Type, VarId, stop};
 use warplens_machine::Profile;
 
 use crate::Contents;
@@ -431,6 +431,7 @@ impl<'a> Machine<'a> {
     }
 
     fn step(&mut self) -> Attempt<()> {
+        stop::check();
         self.steps += 1;
         let most = if self.given.is_empty() {
             MOST_STEPS

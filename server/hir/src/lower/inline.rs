@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warplens_syntax::{Field, Kind, Node, words_in};
 
 use super::blocks::decayed;
-use super::candidate::Candidate;
+use super::candidate::{Candidate, PlainFunction, affinity};
 use super::concepts::Constraints;
 use super::construct::after;
 use super::forms::Parameter;
@@ -19,6 +19,7 @@ use super::shapes::is_pure;
 use super::shapes::may_return;
 use super::split::{address_of, deref};
 use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
+use crate::definition::Definition;
 use crate::outline::function_declarator;
 use crate::types::{Callable, class_of};
 use warplens_ir::Reason;
@@ -89,6 +90,12 @@ impl Lowering<'_> {
         arguments: &[Expr],
         several: bool,
     ) -> Option<(i32, Bindings)> {
+        if several
+            && explicit.is_empty()
+            && let Some(plain) = self.plain_function(candidate)
+        {
+            return Some((plain.fits(arguments)?, Bindings::new()));
+        }
         let definition = candidate.definition.clone();
         let function = definition.node(&[Kind::FunctionDefinition])?;
         let source = Source::of(&definition);
@@ -217,6 +224,43 @@ impl Lowering<'_> {
             })?;
         }
         Some((score, bindings))
+    }
+
+    /// What is known of a function once for all its calls; nothing of one with template parameters.
+    fn plain_function(&mut self, candidate: &Candidate) -> Option<Arc<PlainFunction>> {
+        // While a type or a member is looked up another lookup may find less.
+        let may_find_less = self.types_open > 0 || !self.looking.is_empty();
+        if may_find_less || !candidate.bindings.is_empty() || candidate.this.is_some() {
+            return None;
+        }
+        let definition = &candidate.definition;
+        let key = (Arc::as_ptr(&definition.text).addr(), definition.range.end);
+        if let Some((_, known)) = self.plain_functions.get(&key) {
+            return known.clone();
+        }
+        let made = self.read_plain(definition).map(Arc::new);
+        let kept = (Arc::clone(&definition.text), made.clone());
+        self.plain_functions.insert(key, kept);
+        made
+    }
+
+    fn read_plain(&mut self, definition: &Definition) -> Option<PlainFunction> {
+        let function = definition.node(&[Kind::FunctionDefinition])?;
+        let source = Source::of(definition);
+        function.field(Field::Body)?;
+        let params = parameter_nodes(function, source)?;
+        let around = function.parent();
+        if around.is_some_and(|around| around.kind() == Kind::TemplateDeclaration) {
+            return None;
+        }
+        let types = self.under(Vec::new(), None, |lowering| {
+            lowering.unevaluated(|lowering| {
+                let types = params.iter();
+                let types = types.map(|param| lowering.parameter_type(*param, source));
+                types.collect()
+            })
+        });
+        Some(PlainFunction::new(&params, types))
     }
 
     /// True where a function template asks for a type that is none with these arguments, `std::enable_if_t<false>`, or for what
@@ -1020,36 +1064,6 @@ fn only_return(body: Node<'_>) -> Option<Node<'_>> {
     match all.as_slice() {
         [only] if only.kind() == Kind::ReturnStatement => parts(*only).into_iter().next(),
         _ => None,
-    }
-}
-
-/// How well an argument suits a parameter.
-fn affinity(declared: &Type, given: &Type) -> i32 {
-    if declared == given {
-        return 8;
-    }
-    match (declared, given) {
-        (Type::Pointer(a, _), Type::Pointer(b, _) | Type::Array(b, _)) => {
-            if a == b {
-                7
-            } else if matches!(**a, Type::Void) || is_open(a) || is_open(b) {
-                3
-            } else {
-                -4
-            }
-        }
-        (Type::Int { bits: a, .. }, Type::Int { bits: b, .. }) => {
-            if a == b {
-                5
-            } else {
-                4
-            }
-        }
-        (Type::Float { .. }, Type::Float { .. }) => 5,
-        (Type::Float { .. }, Type::Int { .. }) | (Type::Int { .. }, Type::Float { .. }) => 1,
-        (Type::Unknown(_), _) => 1,
-        (_, Type::Unknown(_)) => 0,
-        _ => -8,
     }
 }
 

@@ -156,6 +156,9 @@ enum Result {
 /// What members of classes were found to be.
 type Members<T> = FxHashMap<(usize, String), (Arc<Class>, Option<T>)>;
 
+/// A plain function, unless it is none, and the text that it is in.
+type PlainInText = (Arc<Expanded>, Option<Arc<candidate::PlainFunction>>);
+
 /// Reads a text for what it means: kernels into the IR, host code for its types and constants.
 pub struct Lowering<'u> {
     unit: &'u Unit,
@@ -199,6 +202,9 @@ pub struct Lowering<'u> {
     instances: FxHashMap<String, Type>,
     /// Types declared on the way, for the unit.
     declared: Vec<(String, Type)>,
+    /// Functions without template parameters that calls may mean, by their texts and where they end. The text is held so that no
+    /// other takes its address.
+    plain_functions: FxHashMap<(usize, usize), PlainInText>,
     /// Greater than 0 while something is read that is not executed.
     unevaluated: u32,
     /// Member types and constants looked up so far, by class and name. The class is held so that no other
@@ -265,6 +271,7 @@ impl<'u> Lowering<'u> {
             whole: FxHashSet::default(),
             instances: FxHashMap::default(),
             declared: Vec::new(),
+            plain_functions: FxHashMap::default(),
             unevaluated: 0,
             member_types: FxHashMap::default(),
             member_constants: FxHashMap::default(),

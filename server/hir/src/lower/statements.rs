@@ -3,7 +3,7 @@
 use crate::namespaces::Name;
 use std::sync::Arc;
 
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{Field, Kind, Node, stop};
 
 use super::constants::constant;
 use super::forms::has_word;
@@ -80,6 +80,7 @@ impl Lowering<'_> {
             out.push(lost);
             return;
         }
+        stop::check();
         self.depth += 1;
         self.one_statement(node, source, out);
         self.depth -= 1;
