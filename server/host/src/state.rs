@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
+use super::captured::Graphs;
 use super::changes::is_changed;
 use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
-use super::graphs::Graphs;
 use super::index::Function;
 use super::index::Index;
 use super::leaving::Leaving;
