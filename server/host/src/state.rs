@@ -491,6 +491,10 @@ impl<'p> Host<'p> {
         };
         let number = Value::Linked(Linked::new(self.numbers));
         self.numbers += 1;
+        // Which element it is of, is not known: the others stay what they are.
+        if place.path.contains(&Step::Index(None)) {
+            return number;
+        }
         self.write(place, number);
         self.read(place)
     }

@@ -610,12 +610,29 @@ fn half_typed(
 /// What a statement begins with whose body is on the next line: that the grammar does not take a directive in front of the body
 /// does not make it half typed.
 fn is_head(line: &str) -> bool {
-    let word = line
-        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-        .next();
-    match word {
-        Some("for" | "while" | "if" | "switch") => line.ends_with(')'),
-        Some("else" | "do") => line.ends_with(')') || line.len() <= "else".len(),
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let rest = line.trim_start_matches(is_word);
+    let condition = |text: &str| {
+        let mut depth = 0_usize;
+        let closes = text.bytes().position(|byte| {
+            match byte {
+                b'(' => depth += 1,
+                b')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0
+        });
+        text.starts_with('(') && closes.is_some_and(|at| at + 1 == text.len())
+    };
+    match &line[..line.len() - rest.len()] {
+        "for" | "while" | "if" | "switch" => condition(rest.trim_start()),
+        "else" => {
+            rest.is_empty()
+                || rest
+                    .strip_prefix(" if")
+                    .is_some_and(|rest| condition(rest.trim_start()))
+        }
+        "do" => rest.is_empty(),
         _ => false,
     }
 }
