@@ -258,6 +258,21 @@ pub(crate) fn needs_move(graph: &Graph, v: V) -> bool {
     graph.op(v).is_operand() && graph.op(v) != Op::Undefined
 }
 
+/// True for a product of 64 bits of two factors of 32, of one sign.
+fn is_widening(graph: &Graph, product: V) -> bool {
+    let inst = graph.inst(product);
+    let of = |signed: bool| {
+        let narrow = |v: &V| match graph.op(*v) {
+            Op::Extend(of) => of == signed && graph.ty(graph.inst(*v).args[0]) == Ty::I32,
+            Op::Int(value) if signed => i32::try_from(value).is_ok(),
+            Op::Int(value) => u32::try_from(value).is_ok(),
+            _ => false,
+        };
+        inst.args.iter().all(narrow)
+    };
+    inst.ty == Ty::I64 && inst.args.len() == 2 && (of(false) || of(true))
+}
+
 impl Selector<'_> {
     /// Marks the values that the one instruction which uses them does on the way.
     fn fuse(&mut self) {
@@ -319,6 +334,18 @@ impl Selector<'_> {
                                 self.fused[index.0 as usize] = true;
                             }
                         }
+                    }
+                    // IMAD.WIDE.
+                    (Op::Mul, Ty::I64) if is_widening(graph, v) => {
+                        for &arg in &inst.args {
+                            if single(arg, &self.uses) {
+                                self.fused[arg.0 as usize] = true;
+                            }
+                        }
+                    }
+                    // The upper of the two registers.
+                    (Op::Shr(_), Ty::I64) if graph.int(inst.args[1]) == Some(32) => {
+                        self.fused[v.0 as usize] = true;
                     }
                     _ => {}
                 }
@@ -541,6 +568,7 @@ impl Selector<'_> {
             Op::Neg | Op::Abs if inst.ty == Ty::F64 => self.emit(v, Class::Dadd, 1),
             Op::Neg | Op::Abs if inst.ty == Ty::F16 => self.emit(v, Class::Hfma2, 1),
             Op::Neg => self.emit(v, Class::Iadd3, words),
+            Op::Mul if is_widening(graph, v) => self.emit(v, Class::Imad, 1),
             Op::Mul => self.emit(v, Class::Imad, if wide { 4 } else { 1 }),
             Op::MulHigh => self.emit(v, Class::Imad, 1),
             // The remainder of what is divided beside it: a product less.

@@ -1166,6 +1166,13 @@ impl Executor<'_> {
             (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
                 Value::pointer(p, self.arena.select(truth, i, j))
             }
+            (Kind::Pointer(..), Kind::Pointer(..), _) if self.arena.as_const(truth).is_some() => {
+                let first = self.arena.as_const(truth) != Some(0);
+                if first { x } else { y }
+            }
+            (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if self.is_either(truth, p, q) => {
+                Value::pointer(self.either(p, q), self.arena.select(truth, i, j))
+            }
             _ => {
                 let variation = self.variation(&x) | self.variation(&y) | self.variation_of(truth);
                 let mut loads = x.loads;
@@ -1178,6 +1185,28 @@ impl Executor<'_> {
                     doubt: None,
                     real: None,
                 }
+            }
+        }
+    }
+
+    /// Whether a condition chooses an array for a warp as a whole, so that a request goes to one of the two.
+    fn is_either(&self, truth: Id, p: ArrayId, q: ArrayId) -> bool {
+        let global = |array: ArrayId| self.arrays[array.0 as usize].space == Space::Global;
+        global(p) && global(q) && !self.arena.varies_in_warp(truth)
+    }
+
+    /// One of two arrays of device memory, which one is not known: what else reaches it is not known either.
+    fn either(&mut self, p: ArrayId, q: ArrayId) -> ArrayId {
+        let [p, q] = [p, q].map(|array| &self.arrays[array.0 as usize]);
+        let name = format!("{} or {}", p.name, q.name);
+        let extent = p.extent.zip(q.extent).map(|(p, q)| p.max(q));
+        let known = self.arrays.iter().position(|array| array.name == name);
+        match known {
+            Some(at) => ArrayId(at as u32),
+            None => {
+                let array = self.array(&name, Space::Global);
+                self.arrays[array.0 as usize].extent = extent;
+                array
             }
         }
     }

@@ -39,6 +39,7 @@ impl Unit {
                 &crate::cub::LIBRARY,
                 &crate::atomic::LIBRARY,
                 &crate::copies::LIBRARY,
+                &crate::random::LIBRARY,
             ];
             libraries.into_iter().fold(earlier, |earlier, library| {
                 library.behind(earlier, &parsed.text)

@@ -17,6 +17,7 @@ mod names;
 mod namespaces;
 mod on_demand;
 mod outline;
+mod random;
 pub mod semantics;
 mod standard;
 mod types;

@@ -97,20 +97,23 @@ impl<'p> Host<'p> {
             }
             _ => Vec::new(),
         };
-        self.bind_class(name, &explicit, &mut bindings);
+        self.bind_class(name, &explicit, &mut bindings, &mut Vec::new());
         Instance {
             name: name.to_owned(),
             bindings: Rc::new(bindings),
         }
     }
 
-    /// Binds the template parameters of a class and of those that it is derived from.
+    /// Binds the template parameters of a class and of those that it is derived from. `met`: those looked at so far; a base may have the
+    /// plain name of its class in another namespace.
     fn bind_class(
         &mut self,
         name: &str,
         explicit: &[Option<Bound>],
         all: &mut Vec<(String, Bindings)>,
+        met: &mut Vec<String>,
     ) {
+        met.push(name.to_owned());
         let Some(class) = self.index.classes.get(name).copied() else {
             return;
         };
@@ -126,7 +129,7 @@ impl<'p> Host<'p> {
         }
         for base in class.bases.map(parts).unwrap_or_default() {
             let name = plain(text(base, source));
-            if all.len() >= MOST_BASES || all.iter().any(|(known, _)| *known == name) {
+            if met.len() >= MOST_BASES || met.contains(&name) {
                 continue;
             }
             let explicit = match arguments_of_type(base) {
@@ -137,7 +140,7 @@ impl<'p> Host<'p> {
                 }
                 _ => Vec::new(),
             };
-            self.bind_class(&name, &explicit, all);
+            self.bind_class(&name, &explicit, all, met);
         }
     }
 

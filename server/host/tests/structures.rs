@@ -457,3 +457,20 @@ fn an_object_that_is_made_to_be_called_is_called() {
         assert_eq!(extent(before, &body), (Some(400), Some(n)), "{made}");
     }
 }
+
+/// A base of the same plain name in another namespace, bases in a circle, an object within itself: bounded, the launch is found.
+#[test]
+fn a_class_may_have_the_name_of_its_base() {
+    for before in [
+        "namespace detail { struct Size { int n = 7; }; } struct Size : detail::Size { Size() {} };",
+        "namespace a { struct Size; } namespace b { struct Other : a::Size { int m; }; } struct Size : b::Other { int n = 7; };",
+        "template <class T> struct Holder { T t; }; namespace in { struct Size { int n; }; } struct Size { Holder<Size> own; in::Size other; int n = 7; };",
+    ] {
+        let sites = launches(
+            before,
+            "Size s; try { int c = s.n; } catch (Size& e) {} k<<<1, 64>>>(nullptr, s.n);",
+        );
+        assert_eq!(sites.len(), 1, "{before}");
+        assert_eq!(sites[0].block, Some([64, 1, 1]));
+    }
+}

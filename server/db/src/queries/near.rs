@@ -86,7 +86,7 @@ pub(crate) fn hosts_at(
     up: usize,
     roots: &[PathBuf],
 ) -> Option<Arc<[PathBuf]>> {
-    if up > MOST_UP || kinds == Kinds::Callers && up > 1 {
+    if up > MOST_UP || kinds == Kinds::Callers && up > 2 {
         return None;
     }
     let at = folder(db, folder_above(path, up, roots)?);

@@ -570,7 +570,8 @@ pub(crate) fn is_program(db: &dyn Db, of: File) -> bool {
     text(db, of).is_some_and(|source| has_main(&source.text))
 }
 
-/// The programs that may launch the kernels of a file: its own, those of its folder, those of the folder above.
+/// The programs that may launch the kernels of a file: its own, else those of its folder, else those of the nearer of two folders above
+/// that has one.
 pub(crate) fn programs_near(db: &dyn Db, own: &Path) -> Vec<PathBuf> {
     let is_program = |path: &Path| *is_program(db, file(db, path));
     let mut found: Vec<PathBuf> = Vec::new();

@@ -599,6 +599,36 @@ fn small_arrays_lie_in_memory_where_nvcc_keeps_them_there() {
     assert!(wrong.len() <= 2, "{wrong:?}");
 }
 
+/// What a function gives reaches memory whole, also where its integers are followed one by one.
+#[test]
+fn what_a_function_gives_is_stored() {
+    let functions = "
+struct Cell { int x, y; float weight; };
+__device__ int4 made(int4 a) { return make_int4(a.x * 7, a.y, a.z + a.w, 1); }
+__device__ int4 changed(int4 a) { a.x *= 7; a.y ^= a.z; return a; }
+__device__ int4 early(int4 a) { int4 r; r.x = a.x * 7; r.y = a.y; r.z = a.z; r.w = a.w; if (a.x > 3) return r; r.y = 9; return r; }
+__device__ Cell moved(Cell c) { c.x = c.x * 7 + c.y; c.weight += 1.0f; return c; }
+struct Pair { int4 first, second; };
+";
+    for (types, body) in [
+        ("int4", "o[i] = made(a[i]);"),
+        ("int4", "o[i] = changed(a[i]);"),
+        ("int4", "o[i] = early(a[i]);"),
+        ("int4", "o[i] = n > 3 ? made(a[i]) : changed(a[i]);"),
+        ("int4", "int4 t = made(a[i]); o[i] = t;"),
+        ("Cell", "o[i] = moved(a[i]);"),
+        ("Pair", "o[i].first = made(a[i].second);"),
+        ("Pair", "o[i] = {made(a[i].first), changed(a[i].second)};"),
+    ] {
+        let text = format!(
+            "{functions}__global__ void k({types} *o, const {types} *a, int n) {{ int i = blockIdx.x * 64 + threadIdx.x; {body} }}"
+        );
+        let compiled = compiled(&text, "k");
+        assert!(count(&compiled, &[Class::Ldg]) >= 1, "no load: {body}");
+        assert!(count(&compiled, &[Class::Imad]) >= 3, "no product: {body}");
+    }
+}
+
 /// A thread's arrays stay values where a function is handed them, also when it changes them in a loop.
 #[test]
 fn arrays_that_a_function_is_handed_stay_in_registers() {
@@ -711,4 +741,22 @@ __global__ void k(float *__restrict__ out, const float *__restrict__ in) {{
             "{across} by {down}: {got:?}, nvcc {registers} and {spilled}"
         );
     }
+}
+
+/// Generators of cuRAND do what their papers say: nvcc 13.0 makes 53 IMAD and 42 LOP3 of the second, and none of the first's steps vanish.
+#[test]
+fn generators_of_random_numbers_are_instructions() {
+    let init = compiled(
+        "__global__ void k(curandState *s, unsigned long long seed) { int i = blockIdx.x * 64 + threadIdx.x; curand_init(seed, i, 0, s + i); }",
+        "k",
+    );
+    assert!(count(&init, &[Class::Lop3]) >= 8 && count(&init, &[Class::Ldg]) >= 1);
+    let philox = compiled(
+        "__global__ void k(float4 *o, unsigned long long seed, unsigned long long at) { int i = blockIdx.x * 64 + threadIdx.x; \
+         curandStatePhilox4_32_10_t s; curand_init(seed, i, at, &s); o[i] = curand_uniform4(&s); }",
+        "k",
+    );
+    let products = count(&philox, &[Class::Imad]);
+    // Of its 53 some are moves.
+    assert!((41..=53).contains(&products), "{products}");
 }

@@ -261,3 +261,37 @@ fn a_difference_of_a_value_and_what_divides_it_is_a_remainder() {
     let body = "unsigned long t = threadIdx.x, p = t / 16 / 2; o[t - p * 32] = a[t - p * 32];";
     assert_eq!(sectors(&kernel("", body)), [4.0, 4.0]);
 }
+
+/// A pointer that a whole warp chooses goes to one array or the other: what a request takes is the same. Lanes that choose for
+/// themselves take parts of both.
+#[test]
+fn a_pointer_is_chosen_among_arrays() {
+    let table = "__device__ float table[1024];\n\
+                 __device__ float at(const float *p, int i) { return p[i]; }";
+    for chosen in [
+        "const float *p = n > 3 ? a : o; o[i] = p[i];",
+        "o[i] = at(n > 3 ? a : table, i);",
+        "o[i] = at(blockIdx.x & 1 ? a : a + 4096, i);",
+        "const bool w = true; o[i] = at(w ? table : a, i);",
+    ] {
+        assert_eq!(sectors(&kernel(table, chosen)), [4.0, 4.0], "{chosen}");
+    }
+    let strided = kernel(table, "const float *p = n > 3 ? a : o; o[i] = p[8 * i];");
+    assert_eq!(sectors(&strided), [32.0, 4.0]);
+    let apart = kernel(table, "const float *p = i & 1 ? a : o; o[i] = p[i];");
+    assert_eq!(sectors(&apart), [4.0], "which array each lane reads");
+}
+
+/// Setting a generator of cuRAND up costs what its steps cost, and numbers come of its state.
+#[test]
+fn generators_of_random_numbers_are_what_they_do() {
+    let text = "#include <curand_kernel.h>\n\
+        __global__ void init(curandState *s, unsigned long long seed) { int i = threadIdx.x; curand_init(seed, i, 0, &s[i]); }\n";
+    assert_eq!(losses(text), 0);
+    let philox = kernel(
+        "",
+        "curandStatePhilox4_32_10_t s; curand_init(n, i, 0, &s); float4 r = curand_uniform4(&s); o[i] = r.x + r.w;",
+    );
+    assert_eq!(losses(&philox), 0);
+    assert_eq!(sectors(&philox), [4.0]);
+}

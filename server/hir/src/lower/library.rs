@@ -44,16 +44,7 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
     };
     match name {
         // Sizes as the toolkit's headers lay them out.
-        "curandState"
-        | "curandState_t"
-        | "curandStateXORWOW"
-        | "curandStateXORWOW_t"
-        | "hiprandState"
-        | "hiprandState_t"
-        | "rocrand_state_xorwow" => sized(48, 8),
-        "curandStatePhilox4_32_10"
-        | "curandStatePhilox4_32_10_t"
-        | "hiprandStatePhilox4_32_10_t" => sized(64, 16),
+        "rocrand_state_xorwow" => sized(48, 8),
         "curandStateMRG32k3a" | "curandStateMRG32k3a_t" => sized(72, 8),
         "cudaExtent" | "hipExtent" | "cudaPos" | "hipPos" => {
             let names = if name.ends_with("Pos") {

@@ -407,15 +407,69 @@ impl Lowering<'_> {
     }
 
     /// A split variable as a whole, by its fields, for what keeps it whole.
-    pub(super) fn gathered(&self, value: Expr) -> Expr {
+    pub(super) fn gathered(&mut self, value: Expr) -> Expr {
         if !matches!(value.ty, Type::Struct(_) | Type::Vector(..)) {
             return value;
         }
+        let Expr { kind, ty, site } = value;
+        let value = |kind| Expr {
+            kind,
+            ty: ty.clone(),
+            site,
+        };
+        let value = match kind {
+            ExprKind::Inline(_, Some(result)) => {
+                return self.gathered_result(value(kind), result);
+            }
+            ExprKind::Select(condition, a, b) => {
+                let [a, b] = [a, b].map(|side| Box::new(self.gathered(*side)));
+                return value(ExprKind::Select(condition, a, b));
+            }
+            ExprKind::List(parts) => {
+                let parts = parts.into_iter().map(|part| self.gathered(part));
+                return value(ExprKind::List(parts.collect()));
+            }
+            kind => value(kind),
+        };
         let Some(leaves) = self.scalars(&value) else {
             return value;
         };
         let parts = leaves.iter().map(|&(_, leaf)| self.var(leaf, value.site));
         list(&value.ty, parts.collect(), value.site)
+    }
+
+    /// A call whose result is split, as a value that is whole.
+    fn gathered_result(&mut self, call: Expr, result: VarId) -> Expr {
+        let (ty, site) = (call.ty.clone(), call.site);
+        let result = self.var(result, site);
+        if self.scalars(&result).is_none() {
+            return call;
+        }
+        let parts = self.gathered(result);
+        let ExprKind::Inline(body, _) = call.kind else {
+            return call;
+        };
+        // A return within the body leaves the body alone.
+        let done = Expr {
+            kind: ExprKind::Inline(body, None),
+            ty: Type::Void,
+            site,
+        };
+        let whole = self.fresh("value", ty.clone(), Storage::Local, site);
+        let filled = Expr {
+            kind: ExprKind::Assign(None, Box::new(self.var(whole, site)), Box::new(parts)),
+            ty: ty.clone(),
+            site,
+        };
+        let statement = |expr: Expr| Stmt {
+            kind: StmtKind::Expr(expr),
+            site,
+        };
+        Expr {
+            kind: ExprKind::Inline(vec![statement(done), statement(filled)], Some(whole)),
+            ty,
+            site,
+        }
     }
 
     /// What the variable holds is not known any more: its address was taken.
