@@ -79,6 +79,24 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// True for an element of an array of the thread's own with numbers as subscripts: LLVM has a register in its place before it
+    /// looks at loops.
+    fn is_register(&self, place: &Expr) -> bool {
+        match &place.kind {
+            ExprKind::Index(base, index) => {
+                matches!(index.kind, ExprKind::Int(_))
+                    && match &base.kind {
+                        ExprKind::Var(id) => {
+                            let var = self.builder.kernel.var(*id);
+                            var.storage == Storage::Local && matches!(var.ty, Type::Array(..))
+                        }
+                        _ => self.is_register(base),
+                    }
+            }
+            _ => false,
+        }
+    }
+
     /// A load, but for one of what the loop leaves alone.
     fn load(&mut self, place: &Expr) {
         let moves = match &place.kind {
@@ -455,6 +473,7 @@ impl Walk<'_, '_, '_> {
                 self.expression(a);
                 self.expression(b);
             }
+            ExprKind::Index(..) if self.is_register(expression) => {}
             ExprKind::Index(a, b) => {
                 self.touched.weight += self.address(a, b);
                 if !matches!(expression.ty, Type::Array(..)) {
@@ -464,7 +483,7 @@ impl Walk<'_, '_, '_> {
                 self.subscript(a, b);
             }
             ExprKind::Assign(op, target, value) => {
-                let memory = !matches!(target.kind, ExprKind::Var(_));
+                let memory = !matches!(target.kind, ExprKind::Var(_)) && !self.is_register(target);
                 self.touched.weight += u64::from(op.is_some());
                 self.works(u64::from(op.is_some()));
                 self.touched.flops += u64::from(op.is_some() && target.ty.is_float());
@@ -511,7 +530,7 @@ impl Walk<'_, '_, '_> {
                 }
                 match function {
                     Function::Rows { store: false, .. } => {}
-                    Function::Bulk | Function::BulkBox => {
+                    Function::Bulk { .. } | Function::BulkBox { .. } => {
                         self.touched.changes.insert(Object::Everything);
                     }
                     Function::Atomic(..)
