@@ -66,7 +66,7 @@ impl TensorBox {
     }
 }
 
-/// Bytes that a copy loads, or stores in so many blocks.
+/// Bytes that a copy loads, or stores in this number of blocks.
 pub(crate) fn moved_to(op: Op, bytes: u32, blocks: u32) -> u32 {
     match op {
         Op::Store => bytes.saturating_mul(blocks),

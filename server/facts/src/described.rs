@@ -183,7 +183,7 @@ impl Executor<'_> {
         Some(draft)
     }
 
-    /// True in the first thread of so many warps.
+    /// True in the first thread of a group of warps.
     fn is_first_of_a_group(&mut self, warps: i64) -> Id {
         let plane = self.arena.mul(self.thread[2], self.block_dim[1]);
         let rows = self.arena.add(plane, self.thread[1]);
@@ -298,7 +298,7 @@ impl Executor<'_> {
 /// A descriptor taken apart.
 struct Fields {
     constant: i64,
-    /// What else is in the first field, each so many times.
+    /// What else is in the first field, each with its factor.
     start: Vec<(Id, i64)>,
     followed: bool,
 }

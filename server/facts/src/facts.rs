@@ -392,7 +392,7 @@ pub enum Form {
     Rows(u8),
     /// As many bytes, one behind the other, for each lane that starts the copy.
     Bulk(u32),
-    /// A factor of a product that matrix units read by themselves, where a descriptor says: as many bytes, for so many warps together.
+    /// A factor of a product that matrix units read by themselves, where a descriptor says: its bytes, for the warps that do the product together.
     Described {
         /// Of the factor.
         bytes: u32,

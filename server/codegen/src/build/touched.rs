@@ -473,7 +473,6 @@ impl Walk<'_, '_, '_> {
                 self.expression(a);
                 self.expression(b);
             }
-            ExprKind::Index(..) if self.is_register(expression) => {}
             ExprKind::Index(a, b) => {
                 self.touched.weight += self.address(a, b);
                 if !matches!(expression.ty, Type::Array(..)) {
@@ -483,7 +482,9 @@ impl Walk<'_, '_, '_> {
                 self.subscript(a, b);
             }
             ExprKind::Assign(op, target, value) => {
-                let memory = !matches!(target.kind, ExprKind::Var(_)) && !self.is_register(target);
+                // What one instruction gives several registers.
+                let given = matches!(value.kind, ExprKind::Field(..)) && self.is_register(target);
+                let memory = !given && !matches!(target.kind, ExprKind::Var(_));
                 self.touched.weight += u64::from(op.is_some());
                 self.works(u64::from(op.is_some()));
                 self.touched.flops += u64::from(op.is_some() && target.ty.is_float());
@@ -565,8 +566,11 @@ impl Walk<'_, '_, '_> {
                 };
                 self.touched.weight += cost;
                 self.works(machine);
+                let product = matches!(function, Function::Math(MathClass::Tensor, _));
                 for part in parts {
-                    self.expression(part);
+                    if !(product && self.is_register(part)) {
+                        self.expression(part);
+                    }
                 }
             }
             ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {

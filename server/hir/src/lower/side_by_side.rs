@@ -54,14 +54,10 @@ impl Lowering<'_> {
         match axis {
             "workitem_id_" => {
                 let thread = self.thread(axis_number);
-                return Some(uint(thread));
+                Some(uint(thread))
             }
-            "workgroup_id_" => {
-                return Some(uint(ExprKind::Builtin(Builtin::BlockIdx(axis_number))));
-            }
-            "workgroup_size_" => {
-                return Some(uint(ExprKind::Builtin(Builtin::BlockDim(axis_number))));
-            }
+            "workgroup_id_" => Some(uint(ExprKind::Builtin(Builtin::BlockIdx(axis_number)))),
+            "workgroup_size_" => Some(uint(ExprKind::Builtin(Builtin::BlockDim(axis_number)))),
             _ => None,
         }
     }
@@ -159,7 +155,7 @@ impl Lowering<'_> {
         }))
     }
 
-    /// `read4(p)`, `write_us2(p, value)`: each lane has every so many elements, as many as the name says. Of images it is their access.
+    /// `read4(p)`, `write_us2(p, value)`: of the elements that lie side by side each lane has one, as often as the name says. Of images it is their access.
     fn block_of_sub_group(&mut self, rest: &str, arguments: &[Expr], site: Site) -> Option<Expr> {
         let (store, rest) = match (rest.strip_prefix("read"), rest.strip_prefix("write")) {
             (Some(rest), _) => (false, rest),
