@@ -12,8 +12,9 @@ use crate::split_command;
 
 /// Lines of one file that are read.
 const MOST_LINES: usize = 20_000;
-/// Values of a `foreach` that are gone through.
-const MOST_VALUES: usize = 8;
+/// Values of a loop of CMake or a shell that are gone through, and loops in one line.
+const MOST_VALUES: usize = 16;
+const MOST_NESTED: usize = 4;
 /// Tests and programs of one file that are looked at.
 const MOST_TESTS: usize = 256;
 /// Bytes of a line or a value with those of variables put in.
@@ -294,12 +295,14 @@ fn is_no_script(word: &str) -> bool {
 
 fn script_lines(text: &str, is_program: &dyn Fn(&str) -> bool) -> Vec<RunLine> {
     let mut variables: BTreeMap<String, String> = BTreeMap::new();
+    let mut loops = ShellLoops::default();
     let mut found = Vec::new();
     for (at, line) in text.lines().take(MOST_LINES).enumerate() {
         let command = line.trim().trim_start_matches(['$', '>', ' ']);
+        let command = loops.met(command, &variables);
         if let Some((name, value)) = command.split_once('=')
             && is_name(name)
-            && !value.trim().contains(' ')
+            && (!value.trim().contains(' ') || is_quoted(value.trim()))
         {
             let value = with_shell_values(value.trim(), &variables).into_owned();
             let value = value.trim_matches(['"', '\'']).to_owned();
@@ -312,12 +315,212 @@ fn script_lines(text: &str, is_program: &dyn Fn(&str) -> bool) -> Vec<RunLine> {
         for command in whole.into_iter().chain(quoted) {
             // `[options]`, `<file>`: how it can be started, not how it is.
             if is_command(command) && !command.contains(['[', '<']) {
-                let command = with_shell_values(command, &variables);
-                found.extend(started(&command, at, is_program));
+                for turn in loops.turns(command, &variables) {
+                    let command = with_shell_values(command, &turn);
+                    found.extend(started(&command, at, is_program));
+                }
+            }
+        }
+        loops.left(line);
+    }
+    found
+}
+
+/// The loops of a script around a line: `for k in 0 1 2; do`, `for k in {0..10}`, `for k in $(seq 1 8)`, `for ((k = 0; k < 4; k++))`.
+#[derive(Debug, Default)]
+struct ShellLoops {
+    /// The variable of each and its values; none where only a shell can work them out.
+    around: Vec<(String, Vec<String>)>,
+}
+
+impl ShellLoops {
+    /// What a line does once the heads of loops in it are read.
+    fn met<'t>(&mut self, mut line: &'t str, variables: &BTreeMap<String, String>) -> &'t str {
+        for _ in 0..MOST_NESTED {
+            let line_rest = line.strip_prefix("do ").unwrap_or(line).trim_start();
+            let Some(head) = line_rest.strip_prefix("for ") else {
+                return line_rest;
+            };
+            let (variable, values, rest) = match head.trim_start().strip_prefix("((") {
+                Some(counted) => {
+                    let (inside, rest) = counted.split_once("))").unwrap_or((counted, ""));
+                    let (variable, values) = counted_values(inside, variables).unwrap_or_default();
+                    (variable, values, rest.trim_start().trim_start_matches(';'))
+                }
+                None => {
+                    let Some((variable, list)) = head.split_once(" in ") else {
+                        return line_rest;
+                    };
+                    let (list, rest) = list.split_once(';').unwrap_or((list, ""));
+                    let values = listed_values(list, variables);
+                    (variable.trim().to_owned(), values, rest)
+                }
+            };
+            self.around.push((variable, values));
+            line = rest.trim_start();
+        }
+        line
+    }
+
+    /// The values of the variables in each turn of the loops around a command that it reads; the last loop is the innermost.
+    fn turns(
+        &self,
+        command: &str,
+        variables: &BTreeMap<String, String>,
+    ) -> Vec<BTreeMap<String, String>> {
+        let mut turns = vec![variables.clone()];
+        for (name, values) in &self.around {
+            let is_read =
+                command.contains(&format!("${name}")) || command.contains(&format!("${{{name}"));
+            if !is_read || values.is_empty() {
+                continue;
+            }
+            let with = |turn: &BTreeMap<String, String>, value: &String| {
+                let mut turn = turn.clone();
+                turn.insert(name.clone(), value.clone());
+                turn
+            };
+            turns = turns
+                .iter()
+                .flat_map(|turn| values.iter().map(|value| with(turn, value)))
+                .take(MOST_VALUES)
+                .collect();
+        }
+        turns
+    }
+
+    /// A line is done: loops that end with it are left.
+    fn left(&mut self, line: &str) {
+        let line = line.split(" #").next().unwrap_or(line);
+        let ends = line
+            .split([';', ' ', '\t', '|', '&'])
+            .filter(|word| *word == "done");
+        for _ in ends {
+            self.around.pop();
+        }
+    }
+}
+
+/// The values of a list of words, with those of variables, ranges (`{1..8}`, `{0..64..16}`) and `seq` put in; empty where one of
+/// them only a shell can work out.
+fn listed_values(list: &str, variables: &BTreeMap<String, String>) -> Vec<String> {
+    let list = list.replace("$(seq ", "`seq ");
+    let list = list.replace(')', "`");
+    let mut values = Vec::new();
+    for (at, part) in list.split('`').enumerate() {
+        let part = with_shell_values(part, variables);
+        if part.contains([UNKNOWN, '*']) {
+            return Vec::new();
+        }
+        let part = part.trim();
+        if at % 2 == 1 {
+            let Some(numbers) = part.strip_prefix("seq ").and_then(sequence) else {
+                return Vec::new();
+            };
+            values.extend(numbers);
+            continue;
+        }
+        for word in split_command(part) {
+            let inside = word
+                .strip_prefix('{')
+                .and_then(|word| word.strip_suffix('}'));
+            match inside.and_then(|range| range.split_once("..")) {
+                Some((first, rest)) => {
+                    let (last, step) = rest.split_once("..").unwrap_or((rest, "1"));
+                    let Some(numbers) = sequence(&format!("{first} {step} {last}")) else {
+                        return Vec::new();
+                    };
+                    values.extend(numbers);
+                }
+                None => values.push(word),
             }
         }
     }
-    found
+    values.truncate(MOST_VALUES);
+    values
+}
+
+/// The numbers that `seq` prints: of the last one, the first and the last, or with the step between them.
+fn sequence(arguments: &str) -> Option<Vec<String>> {
+    let numbers: Option<Vec<i64>> = arguments
+        .split_whitespace()
+        .map(|word| word.parse().ok())
+        .collect();
+    let (first, step, last) = match numbers?.as_slice() {
+        [last] => (1, 1, *last),
+        [first, last] => (*first, 1, *last),
+        [first, step, last] if *step != 0 => (*first, *step, *last),
+        _ => return None,
+    };
+    // A range of a shell runs down by itself.
+    let step = if (last < first) == (step < 0) {
+        step
+    } else {
+        step.checked_neg()?
+    };
+    let values = std::iter::successors(Some(first), |value| value.checked_add(step));
+    let values = values.take_while(|value| {
+        if step > 0 {
+            *value <= last
+        } else {
+            *value >= last
+        }
+    });
+    Some(
+        values
+            .take(MOST_VALUES)
+            .map(|value| value.to_string())
+            .collect(),
+    )
+}
+
+/// The variable of `i = 0; i < 8; i++` and its values.
+fn counted_values(
+    head: &str,
+    variables: &BTreeMap<String, String>,
+) -> Option<(String, Vec<String>)> {
+    let head = with_shell_values(head, variables);
+    let mut parts = head.split(';');
+    let (name, first) = parts.next()?.split_once('=')?;
+    let (name, first) = (name.trim(), first.trim().parse::<i64>().ok()?);
+    let condition = parts.next()?.trim().strip_prefix(name)?.trim_start();
+    let bound = condition
+        .trim_start_matches(['<', '='])
+        .trim()
+        .parse::<i64>()
+        .ok()?;
+    let last = if condition.starts_with("<=") {
+        bound
+    } else if condition.starts_with('<') {
+        bound.checked_sub(1)?
+    } else {
+        return None;
+    };
+    let update: String = parts.next()?.split_whitespace().collect();
+    let next = |value: i64| match update.strip_prefix(name)? {
+        "++" => value.checked_add(1),
+        by if by.starts_with("+=") => value.checked_add(by[2..].parse().ok().filter(|by| *by > 0)?),
+        by if by.starts_with("*=") => {
+            value.checked_mul(by[2..].parse().ok().filter(|by| *by > 1 && value > 0)?)
+        }
+        _ => None,
+    };
+    let values = std::iter::successors(Some(first), |value| next(*value));
+    let values = values.take_while(|value| *value <= last).take(MOST_VALUES);
+    Some((
+        name.to_owned(),
+        values.map(|value| value.to_string()).collect(),
+    ))
+}
+
+/// Whether all of a value is in one pair of quotes.
+fn is_quoted(value: &str) -> bool {
+    ['"', '\''].into_iter().any(|quote| {
+        let inside = value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote));
+        inside.is_some_and(|inside| !inside.contains(quote))
+    })
 }
 
 /// True for a line that begins as commands do that start a program.
@@ -377,6 +580,8 @@ fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Opt
     };
     let rest = &words[at + 1..];
     let end = rest.iter().position(ends).unwrap_or(rest.len());
+    let last = rest[..end].iter().position(|word| word.ends_with(';'));
+    let end = last.map_or(end, |last| last + 1);
     let arguments = rest[..end].iter();
     let before = words[..at].iter().rposition(ends).map_or(0, |end| end + 1);
     Some(RunLine {
@@ -558,6 +763,39 @@ mod tests {
         let readme = "Run it as `./main 1000 10`, or better not.\n";
         let found = arguments(in_script(readme, ONLY));
         assert_eq!(found, Some((words(&["1000", "10"]), 1)));
+    }
+
+    #[test]
+    fn a_loop_of_a_script_starts_a_program_with_each_of_its_values() {
+        let given = |script: &str| -> Vec<String> {
+            let found = in_script(script, ONLY).into_iter();
+            found.map(|found| found.arguments.join(" ")).collect()
+        };
+        assert_eq!(
+            given("for k in {0..2}; do\n  echo $k\n  ./main $k | tee ${k}.txt\ndone\n./main 7"),
+            ["0", "1", "2", "7"]
+        );
+        assert_eq!(given("for n in 64 128\ndo\n./main $n\ndone"), ["64", "128"]);
+        assert_eq!(
+            given("for n in $(seq 2 2 6); do ./main $n 1; done"),
+            ["2 1", "4 1", "6 1"]
+        );
+        assert_eq!(
+            given("for ((i=1; i<=4; i*=2)); do ./main ${i}; done"),
+            ["1", "2", "4"]
+        );
+        assert_eq!(
+            given("L=\"3 5\"\nfor a in $L; do\nfor b in `seq 2`; do\n./main $a $b\ndone\ndone"),
+            ["3 1", "3 2", "5 1", "5 2"]
+        );
+        // What only a shell can work out, and loops without end.
+        assert_eq!(given("for f in data/*.txt; do\n./main $f\ndone"), ["\0"]);
+        assert_eq!(given("for ((i=1; i<9; i-=1)); do ./main $i; done"), ["1"]);
+        assert_eq!(
+            given("for n in {1..1000000000}; do ./main $n; done").len(),
+            MOST_VALUES
+        );
+        assert_eq!(given("done\nfor x in\nfor\n./main 3"), ["3"]);
     }
 
     #[test]

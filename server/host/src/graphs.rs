@@ -4,38 +4,14 @@
 //! the graphs are launched. What holds: what a graph holds that no launch of it was seen is kept as if it were launched once.
 
 use super::Met;
-use super::events::{HostEvent, HostEventKind, Often};
+use super::captured::{Graph, Mark};
+use super::events::{HostEventKind, Often};
 use super::state::Host;
 use super::value::{Step, Value};
 
 /// The class of a value that is a graph, and its field that says which.
 const GRAPH: &str = "graph of the toolkit";
 const NUMBER: &str = "number";
-
-/// The graphs of a run.
-#[derive(Debug, Default)]
-pub(super) struct Graphs {
-    all: Vec<Graph>,
-    capturing: Option<Mark>,
-}
-
-/// What a graph does each time that it is launched.
-#[derive(Debug, Default)]
-struct Graph {
-    sites: Vec<Met>,
-    /// Its launches by their place among `sites`.
-    events: Vec<HostEvent>,
-    is_launched: bool,
-}
-
-/// Where the launches and events of a graph begin.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    sites: usize,
-    events: usize,
-    /// How often the program came there.
-    times: u64,
-}
 
 impl Host<'_> {
     /// What happens from now on may belong to a graph.

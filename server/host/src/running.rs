@@ -10,10 +10,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::builds::{self, Build};
+use super::captured::Graphs;
 use super::containers::whole;
 use super::contents;
 use super::events::{self, HostEvent, Side};
-use super::graphs::Graphs;
 use super::index::{self, Index};
 use super::nodes::{condition_of, parameter_list, parts};
 use super::numbers::{self, Loop};

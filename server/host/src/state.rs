@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
+use super::captured::Graphs;
 use super::changes::is_changed;
 use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
-use super::graphs::Graphs;
 use super::index::Function;
 use super::index::Index;
 use super::leaving::Leaving;
@@ -491,6 +491,10 @@ impl<'p> Host<'p> {
         };
         let number = Value::Linked(Linked::new(self.numbers));
         self.numbers += 1;
+        // Which element it is of, is not known: the others stay what they are.
+        if place.path.contains(&Step::Index(None)) {
+            return number;
+        }
         self.write(place, number);
         self.read(place)
     }

@@ -324,6 +324,14 @@ fn what_a_pointer_may_lead_to_is_not_known_after_it_was_written() {
             "int a = 1, b = 2; int *p = &a; if (u > 3) p = &b; p = &a; *p = 5; n = a + b;",
             7,
         ),
+        (
+            "int v[4] = {1, 2, 3, 4}; int s = v[u & 3]; s++; n = v[2];",
+            3,
+        ),
+        (
+            "int v[2][2] = {{1, 2}, {3, 4}}; int s = v[u & 1][1] + v[1][u & 1]; n = v[1][0] + v[0][1];",
+            5,
+        ),
     ];
     for (body, expected) in known {
         come_to(before, &[(&format!("{READ} {body}"), Some(expected))]);

@@ -590,6 +590,9 @@ fn half_typed(
             return None;
         }
         let open = count(statement, b"([") != count(statement, b")]");
+        if !open && is_head(statement) {
+            return None;
+        }
         let half = !statement.ends_with(';') || open;
         (half && (near.contains(&at) || open)).then_some(line)
     });
@@ -602,6 +605,36 @@ fn half_typed(
         wrong.iter().all(own) && bodies(&tree).first() == Some(body)
     };
     told.take(MOST).find(helps)
+}
+
+/// What a statement begins with whose body is on the next line: that the grammar does not take a directive in front of the body
+/// does not make it half typed.
+fn is_head(line: &str) -> bool {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let rest = line.trim_start_matches(is_word);
+    let condition = |text: &str| {
+        let mut depth = 0_usize;
+        let closes = text.bytes().position(|byte| {
+            match byte {
+                b'(' => depth += 1,
+                b')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0
+        });
+        text.starts_with('(') && closes.is_some_and(|at| at + 1 == text.len())
+    };
+    match &line[..line.len() - rest.len()] {
+        "for" | "while" | "if" | "switch" => condition(rest.trim_start()),
+        "else" => {
+            rest.is_empty()
+                || rest
+                    .strip_prefix(" if")
+                    .is_some_and(|rest| condition(rest.trim_start()))
+        }
+        "do" => rest.is_empty(),
+        _ => false,
+    }
 }
 
 /// How often one of these bytes is in a text.
@@ -773,6 +806,17 @@ mod tests {
             let put = if half.len() == 1 { ";" } else { "@;" };
             assert_eq!(lines[1..=4], ["int x = 1;", put, rest, "}"], "{half}");
             assert_eq!(bodies(&mended.tree).len(), 2);
+        }
+    }
+
+    #[test]
+    fn the_head_of_a_loop_is_not_half_a_statement() {
+        for head in ["for (int i = 0; i < 4; ++i)", "if (n)", "while (n)"] {
+            let function = format!(
+                "void f(float *a, int n) {{\n  {head}\n    #pragma unroll\n    for (int j = 0; j < 2; ++j) a[j] = 0;\n}}\n"
+            );
+            let text = format!("{function}{NEXT}");
+            assert_eq!(mended(&text).text, text);
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warplens_codegen::{CompiledKernel, Options};
 use warplens_facts::call_executions;
 use warplens_facts::facts::{Source, SourceFacts};
-use warplens_ir::{Kernel, Storage};
+use warplens_ir::{Kernel, Language, Storage};
 use warplens_machine::{Profile, launch_problem};
 use warplens_models::{ExecutedCall, ModelInput, Resources};
 use warplens_toolchain::KernelReport;
@@ -138,9 +138,12 @@ impl Contents {
                 None => calls(kernel, &facts),
             };
             let grid = facts.launch.grid;
+            // OpenCL has no limit of work groups: how a driver makes a launch of a range is its own.
+            let limited = kernel.language != Language::OpenCl;
             let too_large = || match facts.launch.grid_source {
                 Source::Assumed => None,
-                _ => launch_problem(profile, grid, [1; 3]),
+                _ if limited || grid.contains(&0) => launch_problem(profile, grid, [1; 3]),
+                _ => None,
             };
             let why = empty.map(str::to_owned).or_else(too_large);
             let input =

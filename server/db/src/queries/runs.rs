@@ -336,10 +336,13 @@ fn program_texts(db: &dyn Db, of: File, how: ReadAs) -> Option<Arc<ProgramTexts>
         }
         let program = contents.program_with(&main, &headers, &linked);
         let mut kernels = kernels_of(contents, &program);
-        for text in &linked {
+        for text in headers.iter().chain(&linked) {
             for item in contents.items(text).iter() {
                 if let ItemKind::Kernel(name) = &item.kind {
-                    kernels.push((Arc::clone(&text.path), name.clone()));
+                    let defined = (Arc::clone(&text.path), name.clone());
+                    if !kernels.contains(&defined) {
+                        kernels.push(defined);
+                    }
                 }
             }
         }

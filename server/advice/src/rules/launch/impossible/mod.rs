@@ -75,13 +75,8 @@ fn block(ctx: &Context<'_>) -> Option<Finding> {
 }
 
 fn grid(ctx: &Context<'_>) -> Option<Finding> {
-    let launch = &ctx.facts.launch;
     let refused = ctx.occupancy.limiter == Limiter::Grid;
-    let empty = ctx.occupancy.why_impossible.clone().filter(|_| refused);
-    let why = match launch.grid_source {
-        Source::Assumed => empty?,
-        _ => empty.or_else(|| launch_problem(ctx.profile, launch.grid, ONE))?,
-    };
+    let why = ctx.occupancy.why_impossible.as_ref().filter(|_| refused)?;
     Some(impossible(
         Severity::Error,
         Place::Launch,
@@ -209,11 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_launched_is_an_error_and_so_is_too_much() {
+    fn no_threads_are_an_error_and_many_blocks_in_x_are_none() {
         only(&Kernel::new().block([256, 0, 1]));
         let mut kernel = Kernel::new();
-        kernel.facts.launch.grid = [1, 70_000, 1];
-        assert!(only(&kernel).message.contains("70000"));
         kernel.facts.launch.grid = [70_000, 1, 1];
         assert_eq!(kernel.findings(|_| 1.0), []);
     }
