@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use warplens_ir::stop;
 
 use crate::Backend;
-use crate::graph::{Args, B, End, Graph, Op, Space, Ty, V};
+use crate::graph::{Args, B, End, Graph, Inst, Loop, Op, Space, Ty, V};
 use crate::thresholds::nvcc;
 
 /// Everything, until it stays.
@@ -166,8 +166,59 @@ fn invariant(graph: &mut Graph) {
             }
             graph.blocks[block as usize].code = stays;
         }
+        regroup(graph, &around);
     }
     remainder(graph);
+}
+
+/// Adds first what a loop leaves alone, in front of it, and then what it changes: `(stage + row) + column` keeps one word, not two.
+/// (LLVM's Reassociate, and what its LICM does to chains of addresses.)
+fn regroup(graph: &mut Graph, around: &Loop) {
+    for block in around.header.0..around.end.0 {
+        for v in graph.blocks[block as usize].code.clone() {
+            let outer = graph.inst(v).clone();
+            let &[inner, last] = outer.args.as_slice() else {
+                continue;
+            };
+            let fixed = |graph: &Graph, v: V| !graph.is_in(v, around) && !graph.op(v).is_operand();
+            // What is added last of a sum is either.
+            let (inner, last) = match outer.op {
+                Op::Address(..) => (inner, last),
+                Op::Add if outer.ty == Ty::I32 && fixed(graph, inner) => (last, inner),
+                Op::Add if outer.ty == Ty::I32 => (inner, last),
+                _ => continue,
+            };
+            if !fixed(graph, last) || !graph.is_in(inner, around) {
+                continue;
+            }
+            let within = graph.inst(inner).clone();
+            let &[first, second] = within.args.as_slice() else {
+                continue;
+            };
+            let (kept, changed) = match (outer.op, within.op) {
+                (Op::Add, Op::Add) if within.ty == Ty::I32 && fixed(graph, first) => {
+                    (first, second)
+                }
+                (Op::Add, Op::Add) if within.ty == Ty::I32 => (second, first),
+                (Op::Address(..), Op::Address(..)) => (first, second),
+                _ => continue,
+            };
+            let outside = !graph.is_in(kept, around);
+            if !outside || !graph.is_in(changed, around) || graph.op(changed).is_operand() {
+                continue;
+            }
+            let together = V(graph.values.len() as u32);
+            graph.values.push(Inst {
+                args: smallvec::smallvec![kept, last],
+                block: around.before,
+                ..outer.clone()
+            });
+            graph.blocks[around.before.0 as usize].code.push(together);
+            let made = &mut graph.values[v.0 as usize];
+            made.op = within.op;
+            made.args = smallvec::smallvec![together, changed];
+        }
+    }
 }
 
 /// What was hoisted before a loop need not be computed again before its remainder loop.

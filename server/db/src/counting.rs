@@ -67,6 +67,7 @@ impl Counting {
             reals: &[],
             extents: &[],
             boxes: &[],
+            cluster: None,
         };
         unless_it_panics(|| question(&request)).unwrap_or_default()
     }

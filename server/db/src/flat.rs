@@ -99,7 +99,7 @@ impl<'k> Reads<'k> {
                 Builtin::BlockIdx(axis) => Some(Factor::Block(axis % 3)),
                 Builtin::BlockDim(axis) => Some(Factor::Extent(axis % 3)),
                 Builtin::GridDim(axis) => Some(Factor::Blocks(axis % 3)),
-                Builtin::GlobalIdx(_) | Builtin::WarpSize => None,
+                Builtin::GlobalIdx(_) | Builtin::WarpSize | Builtin::ClusterDim(_) => None,
             },
             ExprKind::Var(id) => self.factor(self.definition(*id)?, depth),
             ExprKind::Inline(_, Some(result)) => self.factor(self.definition(*result)?, depth),

@@ -344,7 +344,9 @@ impl Guards<'_> {
                         found.block[axis] = self.block[axis];
                     }
                     Builtin::BlockDim(axis) => found.constant = self.block[usize::from(*axis) % 3],
-                    Builtin::GridDim(_) | Builtin::WarpSize => return None,
+                    Builtin::GridDim(_) | Builtin::WarpSize | Builtin::ClusterDim(_) => {
+                        return None;
+                    }
                 }
                 Some(found)
             }

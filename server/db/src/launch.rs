@@ -376,6 +376,7 @@ impl Given {
             extents: None,
             array_bytes: self.array_bytes.clone(),
             boxes: self.boxes.clone(),
+            cluster: self.cluster,
         }
     }
 
@@ -516,6 +517,7 @@ impl Given {
             extents: Some(extents),
             array_bytes: self.array_bytes.clone(),
             boxes: self.boxes.clone(),
+            cluster: self.cluster,
         }
     }
 }
@@ -668,6 +670,8 @@ pub(crate) struct Resolved {
     pub(crate) array_bytes: Vec<(String, u64)>,
     /// What a copy brings by a parameter that is a tensor map.
     pub(crate) boxes: Vec<(String, TensorBox)>,
+    /// Blocks of a cluster, where the launch says them.
+    pub(crate) cluster: Option<[u64; 3]>,
 }
 
 /// The numbers of floating point that a launch gives, in the parameters' names; `said` is what is given by name.

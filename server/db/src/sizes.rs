@@ -493,6 +493,7 @@ impl Sampler<'_> {
                 reals: &[],
                 extents: &[],
                 boxes: &[],
+                cluster: None,
             });
             let counts = facts.counts.clone();
             let input = &self.analysis.input;

@@ -269,6 +269,8 @@ impl Measure<'_> {
             let why = match unseen {
                 Unseen::Pipe => Why::Pipe,
                 Unseen::Box => Why::Box,
+                Unseen::Reserved => Why::ReservedBits,
+                Unseen::DescribedInBytes => Why::DescribedInBytes,
                 Unseen::Launch => {
                     access.requests = None;
                     access.active_lanes_per_request = None;
@@ -748,6 +750,13 @@ pub(crate) fn cost(profile: &Profile, kind: RequestKind, addresses: &[i64], acti
     let mut cost = [0, 0, 0, 0, 0, active.count_ones()];
     if let Form::Bulk(bytes) = form {
         return bulk(profile, space, op, bytes, addresses, active);
+    }
+    if let Form::Described { bytes, .. } = form {
+        // Each layout that a descriptor says has all banks at work.
+        let row = bank_period(profile).max(1) as u32;
+        cost[3] = active.count_ones() * bytes.div_ceil(row);
+        cost[4] = cost[3];
+        return cost;
     }
     match space {
         Space::Shared => {

@@ -5,7 +5,7 @@
 //! boxes begin at multiples of their sides; the sectors that one fills are where its rows begin and end with sectors.
 
 use warplens_ir::Expr;
-use warplens_symbolic::Id;
+use warplens_symbolic::{BinaryOp, Id, Interval, Node};
 
 use crate::context::assumed;
 use crate::draft::Unseen;
@@ -16,6 +16,8 @@ use crate::{TensorBox, TensorDimension};
 
 /// Bytes that a row must be a multiple of to fill its sectors.
 const SECTOR: i64 = 32;
+/// Operations within each other that are looked into.
+const MOST_DEPTH: u32 = 16;
 /// Elements along a dimension of a tensor whose size is not known: far more than boxes have.
 const UNKNOWN_SIZE: u64 = 1 << 20;
 
@@ -64,9 +66,18 @@ impl TensorBox {
     }
 }
 
+/// Bytes that a copy loads, or stores in this number of blocks.
+pub(crate) fn moved_to(op: Op, bytes: u32, blocks: u32) -> u32 {
+    match op {
+        Op::Store => bytes.saturating_mul(blocks),
+        Op::Load | Op::Atomic => bytes,
+    }
+}
+
 impl Executor<'_> {
     /// A copy of a box by a tensor's map that one thread starts: a load and a store, whole in one request each.
-    pub(crate) fn box_copy(&mut self, arguments: &[Expr], whole: &Expr) {
+    pub(crate) fn box_copy(&mut self, multicast: bool, arguments: &[Expr], whole: &Expr) {
+        let (arguments, blocks) = self.receivers(multicast, arguments);
         let [to, from, corner @ ..] = arguments else {
             return;
         };
@@ -96,6 +107,7 @@ impl Executor<'_> {
                 continue;
             };
             let mut unseen = None;
+            let moved = moved_to(op, bytes, blocks);
             let of_tensor = self.arrays[array.0 as usize].space != Space::Shared;
             if of_tensor {
                 // A tensor's map lies elsewhere than the tensor.
@@ -105,11 +117,11 @@ impl Executor<'_> {
                 let fills = of_map.is_some_and(|of_map| self.fills_sectors(of_map, &corner));
                 unseen = (address.is_some() && !fills).then_some(Unseen::Box);
                 offset = address.unwrap_or_else(|| self.unknown(false, Variation::ANY));
-            } else if bytes == 0 {
+            } else if moved == 0 {
                 offset = self.unknown(false, Variation::ANY);
             }
-            let draft = self.record(array, offset, bytes.max(1), 1, op, whole, &[]);
-            self.shape_of(draft, Form::Bulk(bytes));
+            let draft = self.record(array, offset, moved.max(1), 1, op, whole, &[]);
+            self.shape_of(draft, Form::Bulk(moved));
             if self.dry == 0
                 && !self.counting_only
                 && let Some(draft) = self.accesses.get_mut(draft)
@@ -135,7 +147,7 @@ impl Executor<'_> {
     }
 
     /// True where a box fills the sectors that it touches: it begins with a sector in each row, and lies in the tensor.
-    fn fills_sectors(&self, of_map: &TensorBox, corner: &[Id]) -> bool {
+    fn fills_sectors(&mut self, of_map: &TensorBox, corner: &[Id]) -> bool {
         let Some(&first) = corner.first() else {
             return false;
         };
@@ -147,19 +159,85 @@ impl Executor<'_> {
                 .all(|(_, factor)| factor * element % SECTOR == 0);
         of_map.has_whole_rows()
             && begins_with_one
-            && of_map
-                .dimensions
-                .iter()
+            && (of_map.dimensions.iter())
                 .zip(corner)
                 .all(|(dimension, &number)| self.lies_within(dimension, number))
     }
 
-    fn lies_within(&self, dimension: &TensorDimension, number: Id) -> bool {
+    fn lies_within(&mut self, dimension: &TensorDimension, number: Id) -> bool {
         let last = dimension
             .size
             .and_then(|size| size.checked_sub(dimension.side));
-        let range = self.arena.range(number);
+        let bounds = self.bounds();
+        let range = self.range_within(number, &bounds, MOST_DEPTH);
         last.and_then(|last| i64::try_from(last).ok())
             .is_some_and(|last| range.lo >= 0 && range.hi <= last && !assumed(&self.arena, number))
     }
+
+    /// What the conditions around say: sums that are at most so much.
+    fn bounds(&mut self) -> Vec<Bound> {
+        let mut bounds = Vec::new();
+        for guard in self.contexts[self.context].guards() {
+            let Node::Binary(op, left, right) = *self.arena.node(guard.condition) else {
+                continue;
+            };
+            let (less, more, strict) = match (op, guard.holds) {
+                (BinaryOp::Lt, true) => (left, right, 1),
+                (BinaryOp::Le, true) => (left, right, 0),
+                (BinaryOp::Lt, false) => (right, left, 0),
+                (BinaryOp::Le, false) => (right, left, 1),
+                _ => continue,
+            };
+            let (constant, terms) = self.arena.terms(less);
+            let said = !assumed(&self.arena, guard.condition);
+            let most = self.arena.value(more).filter(|_| said);
+            let most = most.and_then(|most| most.checked_sub(strict)?.checked_sub(constant));
+            bounds.extend(most.map(|most| Bound { terms, most }));
+        }
+        bounds
+    }
+
+    /// The values that an expression can have where these bounds hold.
+    fn range_within(&self, id: Id, bounds: &[Bound], depth: u32) -> Interval {
+        let range = self.arena.range(id);
+        let Some(depth) = depth.checked_sub(1) else {
+            return range;
+        };
+        let (constant, terms) = self.arena.terms(id);
+        let mut most = range.hi;
+        for bound in bounds.iter().filter(|bound| bound.terms == terms) {
+            most = most.min(bound.most.saturating_add(constant));
+        }
+        let known = match self.arena.node(id) {
+            Node::Wrap(_, _, inner) => {
+                let inner = self.range_within(*inner, bounds, depth);
+                // What fits is not changed.
+                (inner.lo >= range.lo && inner.hi <= range.hi).then_some(inner)
+            }
+            Node::Binary(BinaryOp::Div, of, by) => {
+                let by = self.arena.value(*by).filter(|by| *by > 0);
+                let of = self.range_within(*of, bounds, depth);
+                by.map(|by| Interval::new(of.lo / by, of.hi / by))
+            }
+            Node::Sum(..) => {
+                let sum = terms
+                    .iter()
+                    .try_fold((constant, constant), |(lo, hi), (term, by)| {
+                        let of = self.range_within(*term, bounds, depth);
+                        let (a, b) = (of.lo.checked_mul(*by)?, of.hi.checked_mul(*by)?);
+                        Some((lo.checked_add(a.min(b))?, hi.checked_add(a.max(b))?))
+                    });
+                sum.map(|(lo, hi)| Interval::new(lo, hi))
+            }
+            _ => None,
+        };
+        let known = known.unwrap_or(range);
+        Interval::new(known.lo.max(range.lo), known.hi.min(most).max(range.lo))
+    }
+}
+
+/// A sum of terms that is at most so much.
+struct Bound {
+    terms: Vec<(Id, i64)>,
+    most: i64,
 }

@@ -204,7 +204,7 @@ impl Executor<'_> {
     }
 
     /// What an operation gives the remainder of a division by.
-    fn remainder_of(&self, op: BinaryOp, by: Id) -> Option<i64> {
+    pub(crate) fn remainder_of(&self, op: BinaryOp, by: Id) -> Option<i64> {
         let by = self.arena.as_const(by).filter(|by| *by > 0)?;
         match op {
             BinaryOp::Rem => Some(by),

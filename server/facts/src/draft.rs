@@ -62,13 +62,15 @@ impl AccessDraft {
         match self.form {
             Form::Lanes => self.bytes,
             Form::Rows(_) => 16,
-            Form::Bulk(bytes) => bytes,
+            Form::Bulk(bytes) | Form::Described { bytes, .. } => bytes,
         }
     }
 
     /// A shift of all lanes by this many bytes changes no figure.
     pub(crate) fn period(&self, profile: &Profile) -> i64 {
         match self.space {
+            // Its bytes alone decide.
+            _ if matches!(self.form, Form::Described { .. }) => 1,
             Space::Shared => bank_period(profile),
             Space::Constant => word(self.bytes),
             _ => address_period(profile),
@@ -78,7 +80,7 @@ impl AccessDraft {
 }
 
 /// What decides the cost of a request, with the addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RequestKind {
     pub(crate) space: Space,
     pub(crate) op: Op,
@@ -101,7 +103,7 @@ impl RequestKind {
 }
 
 /// Accesses of which only the runtime knows more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Unseen {
     /// A packet of a pipe.
     Pipe,
@@ -109,6 +111,10 @@ pub(crate) enum Unseen {
     Launch,
     /// A box of a tensor that may lie across sectors, or end outside of it.
     Box,
+    /// What a descriptor says, which has bits that no field has.
+    Reserved,
+    /// What a descriptor says, whose address is not in 16 bytes.
+    DescribedInBytes,
 }
 
 /// Where the probability of a condition is from.

@@ -7,6 +7,8 @@ use warplens_ir::{
 use warplens_machine::Mix;
 use warplens_symbolic::{BinaryOp, Id, Interval, SymbolKind, SymbolSet};
 
+use crate::boxes::moved_to;
+use crate::described::is_said_by_operand;
 use crate::draft::{AccessDraft, BranchDraft, Unseen};
 use crate::executor::Executor;
 use crate::facts::{
@@ -616,6 +618,10 @@ impl Executor<'_> {
                 let size = self.domain.warp_size() as i64;
                 self.arena.constant(size)
             }
+            Builtin::ClusterDim(axis) => match self.request.cluster() {
+                Some(blocks) => self.arena.constant(blocks[axis as usize] as i64),
+                None => self.unknown(false, Variation::NONE),
+            },
         }
     }
 
@@ -1221,6 +1227,9 @@ impl Executor<'_> {
                 for draft in self.accesses.iter_mut().skip(first) {
                     if draft.site == whole.site {
                         draft.instruction = Some(std::sync::Arc::clone(mnemonic));
+                        if is_said_by_operand(draft.form) {
+                            continue;
+                        }
                         let [load, store] = &texts;
                         let text = if draft.op == Op::Load { load } else { store };
                         draft.text.clone_from(text);
@@ -1231,12 +1240,12 @@ impl Executor<'_> {
             Function::Rows { store, matrices } => {
                 return self.rows(*store, *matrices, arguments, whole);
             }
-            Function::Bulk => {
-                self.bulk_copy(arguments, whole);
+            Function::Bulk { multicast } => {
+                self.bulk_copy(*multicast, arguments, whole);
                 return Value::data(Variation::NONE);
             }
-            Function::BulkBox => {
-                self.box_copy(arguments, whole);
+            Function::BulkBox { multicast } => {
+                self.box_copy(*multicast, arguments, whole);
                 return Value::data(Variation::NONE);
             }
             Function::CopyPastRegisters => {
@@ -1515,7 +1524,9 @@ impl Executor<'_> {
                 let id = self.unknown_of(&ids, variation);
                 Value::int(id)
             }
-            Function::Math(MathClass::Tensor, _) => {
+            Function::Math(MathClass::Tensor, name) => {
+                self.described(name, arguments, &values, whole);
+                let mut operands: Vec<&mut Value> = values.iter_mut().collect();
                 self.operation(
                     Arithmetic::Matrix,
                     1.0,
@@ -1554,6 +1565,7 @@ impl Executor<'_> {
             Function::Ignored(_, name) => {
                 let left = values.first().map(|left| self.as_int(left));
                 self.wait_for_copies(name, left, line);
+                self.wait_for_products(name, left);
                 Value::data(Variation::NONE)
             }
             _ => Value::data(Variation::NONE),
@@ -1732,7 +1744,8 @@ impl Executor<'_> {
     }
 
     /// A copy that one thread starts: a load and a store, whole in one request each.
-    fn bulk_copy(&mut self, arguments: &[Expr], whole: &Expr) {
+    fn bulk_copy(&mut self, multicast: bool, arguments: &[Expr], whole: &Expr) {
+        let (arguments, blocks) = self.receivers(multicast, arguments);
         let [to, from, rest @ ..] = arguments else {
             return;
         };
@@ -1751,12 +1764,29 @@ impl Executor<'_> {
             let Place::Memory(array, mut offset) = self.pointed_at(pointer) else {
                 continue;
             };
-            if bytes == 0 {
+            let moved = moved_to(op, bytes, blocks);
+            if moved == 0 {
                 offset = self.unknown(false, Variation::ANY);
             }
-            let draft = self.record(array, offset, bytes.max(1), 1, op, whole, &[]);
-            self.shape_of(draft, Form::Bulk(bytes));
+            let draft = self.record(array, offset, moved.max(1), 1, op, whole, &[]);
+            self.shape_of(draft, Form::Bulk(moved));
         }
+    }
+
+    /// The arguments of a copy without that which says the blocks that get it, and how many these are; 0 where that is not known.
+    pub(crate) fn receivers<'e>(
+        &mut self,
+        multicast: bool,
+        arguments: &'e [Expr],
+    ) -> (&'e [Expr], u32) {
+        let Some((blocks, rest)) = arguments.split_last().filter(|_| multicast) else {
+            return (arguments, 1);
+        };
+        let blocks = self.eval(blocks);
+        let blocks = self.as_int(&blocks);
+        let known = self.arena.as_const(blocks);
+        // A bit for each of sixteen blocks.
+        (rest, known.map_or(0, |bits| (bits as u16).count_ones()))
     }
 
     /// Accesses through an expression that was made up for a call are the call's.

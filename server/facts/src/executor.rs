@@ -54,6 +54,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) held: FxHashMap<ArrayId, Held>,
     /// Copies past the registers on their way.
     pub(crate) copies: Copies,
+    /// Products of matrices that warps issue and wait for later.
+    pub(crate) products: Copies,
     /// Where arrays begin, of those whose address as a number matters.
     pub(crate) bases: FxHashMap<ArrayId, Id>,
     /// Expressions evaluated so far.
@@ -212,6 +214,7 @@ impl<'a> Executor<'a> {
             elements: FxHashMap::default(),
             held: FxHashMap::default(),
             copies: Copies::default(),
+            products: Copies::default(),
             bases: FxHashMap::default(),
             steps: 0,
             contexts: vec![top],

@@ -392,6 +392,13 @@ pub enum Form {
     Rows(u8),
     /// As many bytes, one behind the other, for each lane that starts the copy.
     Bulk(u32),
+    /// A factor of a product that matrix units read by themselves, where a descriptor says: its bytes, for the warps that do the product together.
+    Described {
+        /// Of the factor.
+        bytes: u32,
+        /// Which do the product together.
+        warps: u8,
+    },
 }
 
 impl LinearAddress {
@@ -426,7 +433,9 @@ impl Access {
         match self.form {
             Form::Rows(matrices) => Some(f64::from(matrices) * 128.0),
             Form::Bulk(0) => None,
-            Form::Bulk(bytes) => Some(f64::from(bytes) * self.active_lanes_per_request?),
+            Form::Bulk(bytes) | Form::Described { bytes, .. } => {
+                Some(f64::from(bytes) * self.active_lanes_per_request?)
+            }
             Form::Lanes => Some(f64::from(self.bytes_per_lane) * self.active_lanes_per_request?),
         }
     }

@@ -22,6 +22,7 @@ mod copies;
 mod counts;
 mod cycles;
 mod dependence;
+mod described;
 mod draft;
 mod elements;
 mod env;
@@ -46,6 +47,7 @@ mod open;
 mod parts;
 mod reals;
 mod results;
+mod rings;
 mod routine;
 mod undefined;
 mod value;
@@ -86,6 +88,15 @@ pub struct Request<'a> {
     pub extents: &'a [(String, u64)],
     /// What a copy by a tensor map brings, by the parameter that is the map.
     pub boxes: &'a [(String, TensorBox)],
+    /// Blocks of a cluster, where the launch says them.
+    pub cluster: Option<[u64; 3]>,
+}
+
+impl Request<'_> {
+    /// Blocks of a cluster, as the launch or the kernel says.
+    pub(crate) fn cluster(&self) -> Option<[u64; 3]> {
+        self.cluster.or(self.kernel.cluster)
+    }
 }
 
 /// What one copy brings of a tensor, as the host encodes its map.

@@ -181,6 +181,7 @@ impl Executor<'_> {
         let saved = std::mem::take(&mut self.flow);
         if self.dry == 0 {
             self.copies.enter_loop();
+            self.products.enter_loop();
         }
         self.forget_elements(body);
         let start = self.static_operations;
@@ -244,6 +245,7 @@ impl Executor<'_> {
         }
         if self.dry == 0 {
             self.wait_for_earlier_copies(line);
+            self.leave_products();
         }
         let mut body_flow = std::mem::replace(&mut self.flow, saved);
         let handed_on = self.handed_on(&copied);
@@ -578,6 +580,7 @@ impl Executor<'_> {
             stand_ins,
         };
         self.cycles(entry, &look, &mut motions);
+        self.rings(entry, &look, &mut motions);
         self.advances(entry, &look, &mut motions);
         let stand_ins = &look.stand_ins;
         let by_data = self.moved_by_data(entry, &ends, stand_ins, &motions);
@@ -742,6 +745,10 @@ impl Executor<'_> {
                 value.holding(self.made_before(value, *made, *symbol, iterations))
             }
             Motion::Listed(values) => value.holding(self.arena.table(iterations, values)),
+            Motion::Ring(by, of) => match value.kind {
+                Kind::Int(first) => Value::int(self.along_ring(first, (*by, *of), iterations)),
+                _ => value.clone(),
+            },
             Motion::Cyclic(values) => value.holding(self.one_of_stages(values, iterations)),
             Motion::Linear(by) => {
                 let way = self.arena.mul(*by, iterations);

@@ -12,6 +12,8 @@ pub(crate) enum Motion {
     Listed(Vec<i64>),
     /// Through these values, again and again: `stage ^= 1`, `stage = (stage + 1) % 3`.
     Cyclic(Vec<Id>),
+    /// On by this round a ring of that length: `if (++stage == STAGES) stage = 0`.
+    Ring(Id, i64),
     /// What it is before each iteration, and behind the last.
     Each(Vec<Id>),
     /// Made anew by each iteration: what that is, as a function of the iteration's number.

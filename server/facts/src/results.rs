@@ -41,8 +41,7 @@ impl Executor<'_> {
         let threads = symbols(self.thread, &self.arena);
         let blocks = symbols(self.block, &self.arena);
 
-        let mut cache: FxHashMap<(Id, usize, u32, facts::Op, facts::Space), facts::Access> =
-            FxHashMap::default();
+        let mut cache: FxHashMap<_, facts::Access> = FxHashMap::default();
         let mut accesses = Vec::with_capacity(self.accesses.len());
         let covers = self.request.covers.to_vec();
         let mut cases = Cases::new(grid_assumed.then_some(blocks), covers);
@@ -67,9 +66,9 @@ impl Executor<'_> {
             let key = (
                 draft.address,
                 draft.context,
-                draft.bytes,
-                draft.op,
-                draft.space,
+                draft.kind(),
+                draft.element,
+                (draft.unseen, draft.of_tensor),
             );
             let known = cache
                 .get(&key)
@@ -81,6 +80,9 @@ impl Executor<'_> {
                     text: draft.text.clone(),
                     field: draft.field.clone(),
                     alias: draft.alias,
+                    instruction: draft.instruction.clone(),
+                    ahead: draft.ahead,
+                    combines: draft.combines,
                     ..known
                 },
                 None => {

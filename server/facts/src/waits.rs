@@ -38,8 +38,8 @@ impl Visitor<'_> for Waits {
                 | Function::Atomic(..)
                 | Function::Tile { .. }
                 | Function::Rows { .. }
-                | Function::Bulk
-                | Function::BulkBox
+                | Function::Bulk { .. }
+                | Function::BulkBox { .. }
                 | Function::CopyPastRegisters
                 | Function::Math(MathClass::Tensor, _) => self.works = true,
                 _ => {}

@@ -83,6 +83,10 @@ pub enum Why {
     EnqueuedLaunch,
     /// A box of a tensor, of which is not known that it fills its sectors.
     Box,
+    /// A descriptor of a factor has bits that no field has.
+    ReservedBits,
+    /// A descriptor's address is in bytes.
+    DescribedInBytes,
     /// The index has no value.
     IndexWithoutValue(NoValue),
     /// The index depends on data.
@@ -205,6 +209,12 @@ impl fmt::Display for Why {
             }
             Why::Pipe => "where a pipe's packet lies is the runtime's affair",
             Why::Box => "how the box lies in the sectors of its tensor is not known",
+            Why::ReservedBits => {
+                "the descriptor has bits that no field of it has: an offset is too large, or not in 16 bytes"
+            }
+            Why::DescribedInBytes => {
+                "the descriptor's address is in bytes, not in 16 of them (`(address & 0x3FFFF) >> 4`)"
+            }
             Why::EnqueuedLaunch => "it runs in the launch that is enqueued here",
             Why::IndexByData => "the index depends on data in memory",
             Why::IndexNotUnderstood => "part of the index was not understood",

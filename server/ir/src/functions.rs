@@ -180,10 +180,16 @@ pub enum Function {
     },
     /// A copy that one thread starts: to the first argument, from the second, of as many bytes as the third says; fewer
     /// arguments where the source does not say it.
-    Bulk,
+    Bulk {
+        /// To the same place in several blocks of the cluster, which the last argument says by a bit each.
+        multicast: bool,
+    },
     /// The same of a tensor by its map, which is the one of the two that lies in device memory: the arguments behind them
     /// say where the box begins, in elements along each dimension, the nearest first; none where the source does not say it.
-    BulkBox,
+    BulkBox {
+        /// As of [`Function::Bulk`].
+        multicast: bool,
+    },
     /// A function that the source writes as an instruction of PTX, by its mnemonic.
     Instruction(Arc<str>, Box<Function>),
     /// An access through a texture, a surface or an image.

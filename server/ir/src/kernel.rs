@@ -79,6 +79,8 @@ pub enum Builtin {
     GridDim(u8),
     /// `warpSize`.
     WarpSize,
+    /// Blocks of the cluster along an axis: `%cluster_nctaid`, `cluster_group::dim_blocks()`.
+    ClusterDim(u8),
 }
 
 /// Operators with one operand.

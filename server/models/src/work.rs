@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use warplens_facts::facts::{AddressPart, Op, Pattern, Space};
+use warplens_facts::facts::{AddressPart, Form, Op, Pattern, Space};
 use warplens_machine::Profile;
 
 use crate::wfg::graph::{Branching, Graph};
@@ -326,6 +326,10 @@ fn request(question: &Question, index: usize) -> Request {
             } else {
                 passes.unwrap_or(best).max(best)
             };
+            if let Form::Described { warps, .. } = access.form {
+                // Each of the warps that do the product together has its part.
+                request.passes /= f64::from(warps.max(1));
+            }
         }
         Space::Constant => {
             let passes = finite(access.passes_per_request);

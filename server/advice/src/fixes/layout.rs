@@ -120,7 +120,7 @@ fn width(access: &Access) -> Option<i64> {
     match access.form {
         Form::Lanes => Some(i64::from(access.bytes_per_lane)),
         Form::Rows(_) => Some(WIDEST),
-        Form::Bulk(_) => None,
+        Form::Bulk(_) | Form::Described { .. } => None,
     }
     .filter(|width| *width > 0 && width.count_ones() == 1)
 }

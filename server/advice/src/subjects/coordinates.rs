@@ -127,7 +127,7 @@ impl<'a, 'k> Coordinates<'a, 'k> {
                 let extent = Ratio::whole(extent(axis)?.into());
                 thread(axis)?.plus(&Polynomial::atom(Symbol::Block(axis)), extent)
             }
-            Builtin::GridDim(_) | Builtin::WarpSize => None,
+            Builtin::GridDim(_) | Builtin::WarpSize | Builtin::ClusterDim(_) => None,
         }
     }
 

@@ -72,7 +72,7 @@ impl Builder<'_> {
                 self.filled(arguments);
                 return Value::new();
             }
-            Function::Bulk | Function::BulkBox => {
+            Function::Bulk { .. } | Function::BulkBox { .. } => {
                 for argument in arguments {
                     self.value(argument);
                 }

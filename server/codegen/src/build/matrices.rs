@@ -199,7 +199,11 @@ impl Builder<'_> {
                 };
                 return self.made_together(last, given, ty);
             }
-            return self.made_together(Op::Product(count, work(name, count)), given, ty);
+            let work = match self.described_shape(name, arguments, values) {
+                Some([m, n]) => work_of_sides(name, [m, n, k_of(name)], bits_of(name)),
+                None => work(name, count),
+            };
+            return self.made_together(Op::Product(count, work), given, ty);
         }
         for held in arguments.iter().skip(1) {
             let registers = self.registers_of(held);
@@ -213,6 +217,28 @@ impl Builder<'_> {
             });
         }
         Value::new()
+    }
+
+    /// Rows and columns of a product whose shape is in a descriptor of the instruction: behind those of its factors (PTX ISA,
+    /// "Instruction descriptor").
+    fn described_shape(
+        &self,
+        name: &str,
+        arguments: &[Expr],
+        values: &[Value],
+    ) -> Option<[u32; 2]> {
+        if !name.starts_with("tcgen05") {
+            return None;
+        }
+        let is = |ty: &Type, bits: u8| matches!(ty, Type::Int { bits: has, .. } if *has == bits);
+        let behind = arguments
+            .iter()
+            .rposition(|argument| is(&argument.ty, 64))?;
+        let at = (behind + 1..arguments.len()).find(|at| is(&arguments[*at].ty, 32))?;
+        let described = self.graph.int(*values.get(at)?.first()?)?;
+        let field = |from: u32, count: u32| (described >> from & ((1 << count) - 1)) as u32;
+        let (rows, columns) = (field(24, 5) * 16, field(17, 6) * 8);
+        (rows > 0 && columns > 0).then_some([rows, columns])
     }
 
     /// A copy into shared memory: one instruction, which the machine code counts among the loads.
@@ -259,6 +285,20 @@ pub(super) fn given_to<'a>(
     fragments.take(count)
 }
 
+/// Words for elements of 8 bits, and of 4.
+const EIGHTS: [&str; 9] = [
+    "s8",
+    "u8",
+    "e4m3",
+    "e5m2",
+    "e3m2",
+    "e2m3",
+    "kind::i8",
+    "kind::f8f6f4",
+    "kind::mxf8f6f4",
+];
+const FOURTHS: [&str; 5] = ["s4", "u4", "e2m1", "kind::mxf4", "kind::mxf4nvf4"];
+
 /// A product of 16 · 8 · 16 in half precision, in its 64ths.
 const WHOLE: u32 = 64;
 
@@ -268,31 +308,47 @@ fn work(mnemonic: &str, count: u8) -> u32 {
     if !mnemonic.split('.').any(|part| sides(part).is_some()) {
         return u32::from(count) * WHOLE;
     }
+    work_of(mnemonic, bits_of(mnemonic))
+}
+
+/// Bits of an element of a factor, as they count for the rate.
+fn bits_of(mnemonic: &str) -> u64 {
     let has = |word: &str| mnemonic.split('.').any(|part| part == word);
-    let bits = if has("f64") {
+    if has("f64") {
         // Of parts with fast double precision: an eighth of the rate of pairs of single precision.
         128
-    } else if has("tf32") {
+    } else if has("tf32") || has("kind::tf32") {
         32
-    } else if ["s8", "u8", "e4m3", "e5m2", "e3m2", "e2m3"]
-        .iter()
-        .any(|ty| has(ty))
-    {
+    } else if EIGHTS.iter().any(|ty| has(ty)) {
         8
-    } else if ["s4", "u4", "e2m1"].iter().any(|ty| has(ty)) {
+    } else if FOURTHS.iter().any(|ty| has(ty)) {
         4
     } else if has("b1") {
         1
     } else {
         16
+    }
+}
+
+/// Depth of a product whose shape is in a descriptor: rows of 32 bytes.
+fn k_of(mnemonic: &str) -> u32 {
+    let dense = if mnemonic.split('.').any(|part| part == "sp") {
+        2
+    } else {
+        1
     };
-    work_of(mnemonic, bits)
+    256 / bits_of(mnemonic) as u32 * dense
 }
 
 /// The same of a product whose elements have that many bits where the machine multiplies them.
 fn work_of(mnemonic: &str, bits: u64) -> u32 {
+    let sides = mnemonic.split('.').find_map(sides);
+    work_of_sides(mnemonic, sides.unwrap_or([16, 8, 16]), bits)
+}
+
+/// The same, of these sides.
+fn work_of_sides(mnemonic: &str, [m, n, k]: [u32; 3], bits: u64) -> u32 {
     let has = |word: &str| mnemonic.split('.').any(|part| part == word);
-    let [m, n, k] = mnemonic.split('.').find_map(sides).unwrap_or([16, 8, 16]);
     let usual = 16 * 8 * 16;
     // Of a sparse factor every other element is there.
     let dense = if has("sp") { 2 } else { 1 };

@@ -79,6 +79,24 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// True for an element of an array of the thread's own with numbers as subscripts: LLVM has a register in its place before it
+    /// looks at loops.
+    fn is_register(&self, place: &Expr) -> bool {
+        match &place.kind {
+            ExprKind::Index(base, index) => {
+                matches!(index.kind, ExprKind::Int(_))
+                    && match &base.kind {
+                        ExprKind::Var(id) => {
+                            let var = self.builder.kernel.var(*id);
+                            var.storage == Storage::Local && matches!(var.ty, Type::Array(..))
+                        }
+                        _ => self.is_register(base),
+                    }
+            }
+            _ => false,
+        }
+    }
+
     /// A load, but for one of what the loop leaves alone.
     fn load(&mut self, place: &Expr) {
         let moves = match &place.kind {
@@ -464,7 +482,9 @@ impl Walk<'_, '_, '_> {
                 self.subscript(a, b);
             }
             ExprKind::Assign(op, target, value) => {
-                let memory = !matches!(target.kind, ExprKind::Var(_));
+                // What one instruction gives several registers.
+                let given = matches!(value.kind, ExprKind::Field(..)) && self.is_register(target);
+                let memory = !given && !matches!(target.kind, ExprKind::Var(_));
                 self.touched.weight += u64::from(op.is_some());
                 self.works(u64::from(op.is_some()));
                 self.touched.flops += u64::from(op.is_some() && target.ty.is_float());
@@ -511,7 +531,7 @@ impl Walk<'_, '_, '_> {
                 }
                 match function {
                     Function::Rows { store: false, .. } => {}
-                    Function::Bulk | Function::BulkBox => {
+                    Function::Bulk { .. } | Function::BulkBox { .. } => {
                         self.touched.changes.insert(Object::Everything);
                     }
                     Function::Atomic(..)
@@ -546,8 +566,11 @@ impl Walk<'_, '_, '_> {
                 };
                 self.touched.weight += cost;
                 self.works(machine);
+                let product = matches!(function, Function::Math(MathClass::Tensor, _));
                 for part in parts {
-                    self.expression(part);
+                    if !(product && self.is_register(part)) {
+                        self.expression(part);
+                    }
                 }
             }
             ExprKind::List(parts) | ExprKind::Opaque(_, parts) => {

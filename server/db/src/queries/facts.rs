@@ -64,7 +64,7 @@ impl<'a> FactsQuestion<'a> {
             &resolved.arguments,
             &resolved.reals,
             &resolved.covers,
-            &(&resolved.array_bytes, &resolved.boxes),
+            &(&resolved.array_bytes, &resolved.boxes, resolved.cluster),
             &sizes.taken(),
             &of_lines,
             &contents,
@@ -116,6 +116,7 @@ impl<'a> FactsQuestion<'a> {
             contents: &self.contents,
             extents: &self.resolved.array_bytes,
             boxes: &self.resolved.boxes,
+            cluster: self.resolved.cluster,
         });
         self.sizes.assumed(&mut facts.assumptions);
         facts
@@ -247,6 +248,7 @@ mod tests {
                 contents: &[],
                 extents: &[],
                 boxes: &[],
+                cluster: None,
             })
         };
         let known = facts(&kernel);

@@ -245,3 +245,38 @@ fn another_constant_compiles_to_what_it_compiles_to_alone() {
         assert_eq!(said(&engine, line), alone, "{line}");
     }
 }
+
+/// Registers of a kernel that reads 24 places of a stage of a tile in each iteration.
+fn registers_of_places(place: &str) -> u32 {
+    let mut reads = String::new();
+    for at in 0..24 {
+        let factor = 2 * at + 3;
+        reads += &format!(
+            "{{ int row = threadIdx.x * {factor} % 64 * 16, column = (threadIdx.x ^ {at}) % 16 * 3; sum += *({place}); }}\n"
+        );
+    }
+    let text = format!(
+        "__global__ void k(float *out, int steps) {{ __shared__ float tile[8192]; float sum = 0;\n\
+         for (int s = 0; s < steps; s++) {{ int stage = s % 4; __syncthreads();\n{reads} }}\n\
+         out[threadIdx.x] = sum; }}\n"
+    );
+    analysed(&text, "k").input.resources.registers_per_thread
+}
+
+#[test]
+fn what_a_loop_leaves_alone_of_an_address_is_added_before_it() {
+    let together = registers_of_places("tile + (row + column) + stage * 2048");
+    // A word for each place, not one for its row and one for its column.
+    assert!((24..56).contains(&together), "{together}");
+    for place in [
+        "tile + stage * 2048 + row + column",
+        "tile + row + stage * 2048 + column",
+        "&tile[stage * 2048 + row + column]",
+    ] {
+        let found = registers_of_places(place);
+        assert!(
+            found.abs_diff(together) <= 4,
+            "{place}: {found} for {together}"
+        );
+    }
+}

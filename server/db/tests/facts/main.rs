@@ -12,3 +12,4 @@ mod separation;
 mod structural;
 mod tensor;
 mod tiles;
+mod warp_groups;

@@ -218,6 +218,10 @@ impl Machine<'_> {
             Builtin::BlockDim(axis) => LaneValues::all(launch.block[axis as usize] as i64),
             Builtin::GridDim(axis) => LaneValues::all(launch.grid[axis as usize] as i64),
             Builtin::WarpSize => LaneValues::all(self.lanes as i64),
+            Builtin::ClusterDim(axis) => match self.kernel.cluster {
+                Some(blocks) => LaneValues::all(blocks[axis as usize] as i64),
+                None => LaneValues::UNKNOWN,
+            },
         }
     }
 
@@ -283,8 +287,8 @@ impl Machine<'_> {
                 return Some(LaneValues::UNKNOWN);
             }
             // A run knows no tensor.
-            Function::BulkBox => return None,
-            Function::Bulk => {
+            Function::BulkBox { .. } | Function::Bulk { multicast: true } => return None,
+            Function::Bulk { multicast: false } => {
                 self.bulk_copy(arguments, whole, active)?;
                 return Some(LaneValues::UNKNOWN);
             }

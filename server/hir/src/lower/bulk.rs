@@ -47,7 +47,11 @@ impl Lowering<'_> {
                     vec![shared(first), (*second).clone()]
                 };
                 all.extend(corner(arguments));
-                return copy(Function::BulkBox, all);
+                if let Some(blocks) = receivers(arguments) {
+                    all.push(blocks.clone());
+                    return copy(Function::BulkBox { multicast: true }, all);
+                }
+                return copy(Function::BulkBox { multicast: false }, all);
             }
             let size = arguments
                 .iter()
@@ -56,7 +60,12 @@ impl Lowering<'_> {
             let [to, from, ..] = pointers.as_slice() else {
                 return None;
             };
-            return copy(Function::Bulk, vec![(*to).clone(), (*from).clone(), size]);
+            let mut all = vec![(*to).clone(), (*from).clone(), size];
+            let multicast = rest.contains("multicast");
+            if multicast {
+                all.push(arguments.last()?.clone());
+            }
+            return copy(Function::Bulk { multicast }, all);
         }
         let waits = [
             "barrier_arrive_tx",
@@ -83,14 +92,6 @@ impl Lowering<'_> {
 
 /// Where a box begins: each number by itself, or all of them as an array.
 fn corner(arguments: &[Expr]) -> Vec<Expr> {
-    let numbers: Vec<Expr> = arguments
-        .iter()
-        .filter(|argument| argument.ty.is_int())
-        .cloned()
-        .collect();
-    if !numbers.is_empty() {
-        return numbers;
-    }
     let array = arguments.iter().find_map(|argument| match &argument.ty {
         Type::Array(of, Some(extent)) if of.is_int() && *extent <= MOST_DIMENSIONS => {
             Some((argument, *extent))
@@ -98,7 +99,8 @@ fn corner(arguments: &[Expr]) -> Vec<Expr> {
         _ => None,
     });
     let Some((array, extent)) = array else {
-        return Vec::new();
+        let numbers = arguments.iter().filter(|argument| argument.ty.is_int());
+        return numbers.cloned().collect();
     };
     (0..extent)
         .map(|number| {
@@ -110,6 +112,14 @@ fn corner(arguments: &[Expr]) -> Vec<Expr> {
             element(array.clone(), number, array.site)
         })
         .collect()
+}
+
+/// The blocks of the cluster that get a box, by a bit each: behind its corner, where that is an array.
+fn receivers(arguments: &[Expr]) -> Option<&Expr> {
+    let is_corner = |argument: &Expr| matches!(&argument.ty, Type::Array(of, _) if of.is_int());
+    let corner = arguments.iter().position(is_corner)?;
+    let last = arguments.get(corner + 1..)?.last()?;
+    matches!(last.ty, Type::Int { bits: 16, .. }).then_some(last)
 }
 
 /// An address in a memory that the function names.

@@ -198,8 +198,8 @@ pub(super) fn known_call(function: Function, name: &str, arguments: Vec<Expr>, s
         Function::Tile { .. }
         | Function::CopyPastRegisters
         | Function::Rows { .. }
-        | Function::Bulk
-        | Function::BulkBox
+        | Function::Bulk { .. }
+        | Function::BulkBox { .. }
         | Function::Instruction(..) => (function, Type::Void),
         Function::Pipe { .. } | Function::Launched { .. } | Function::Runtime => {
             (function, Type::INT)

@@ -545,6 +545,24 @@ impl Lowering<'_> {
         self.rank(at, Builtin::BlockDim, site)
     }
 
+    /// A block's place in its cluster along an axis, or its cluster's among them.
+    pub(super) fn of_cluster(&self, op: BinaryOp, axis: u8, site: Site) -> Expr {
+        let block = self.uint(ExprKind::Builtin(Builtin::BlockIdx(axis)), site);
+        let blocks = self.uint(ExprKind::Builtin(Builtin::ClusterDim(axis)), site);
+        self.combine(op, block, blocks)
+    }
+
+    /// A block's number in its cluster.
+    pub(super) fn cluster_rank(&mut self, site: Site) -> Expr {
+        let at = [0, 1, 2].map(|axis| self.of_cluster(BinaryOp::Rem, axis, site).kind);
+        self.rank(at, Builtin::ClusterDim, site)
+    }
+
+    /// The blocks of a cluster.
+    pub(super) fn cluster_size(&self, site: Site) -> Expr {
+        self.product(Builtin::ClusterDim, site)
+    }
+
     pub(super) fn block_rank(&mut self, site: Site) -> Expr {
         let at = [0, 1, 2].map(|axis| ExprKind::Builtin(Builtin::BlockIdx(axis)));
         self.rank(at, Builtin::GridDim, site)
@@ -574,6 +592,8 @@ impl Lowering<'_> {
             "blockIdx" => [0, 1, 2].map(|axis| ExprKind::Builtin(Builtin::BlockIdx(axis))),
             "blockDim" => [0, 1, 2].map(|axis| ExprKind::Builtin(Builtin::BlockDim(axis))),
             "gridDim" => [0, 1, 2].map(|axis| ExprKind::Builtin(Builtin::GridDim(axis))),
+            "clusterIdx" => [0, 1, 2].map(|axis| self.of_cluster(BinaryOp::Rem, axis, site).kind),
+            "clusterDim" => [0, 1, 2].map(|axis| ExprKind::Builtin(Builtin::ClusterDim(axis))),
             _ => return None,
         };
         let all = at.map(|kind| self.uint(kind, site)).to_vec();
@@ -720,6 +740,31 @@ impl Lowering<'_> {
                 }
                 ("size" | "num_threads", None) if of == "thread_block" => {
                     return Some(self.block_size(site));
+                }
+                ("block_rank", None) if of == "cluster_group" => {
+                    return Some(self.cluster_rank(site));
+                }
+                ("num_blocks", None) if of == "cluster_group" => {
+                    return Some(self.cluster_size(site));
+                }
+                ("block_index", None) if of == "cluster_group" => {
+                    return self.coordinate("clusterIdx", site);
+                }
+                ("dim_blocks", None) if of == "cluster_group" => {
+                    return self.coordinate("clusterDim", site);
+                }
+                ("thread_rank", None) if of == "cluster_group" => {
+                    let (block, threads, rank) = (
+                        self.cluster_rank(site),
+                        self.block_size(site),
+                        self.thread_rank(site),
+                    );
+                    let before = self.combine(BinaryOp::Mul, block, threads);
+                    return Some(self.combine(BinaryOp::Add, before, rank));
+                }
+                ("size" | "num_threads", None) if of == "cluster_group" => {
+                    let (blocks, threads) = (self.cluster_size(site), self.block_size(site));
+                    return Some(self.combine(BinaryOp::Mul, blocks, threads));
                 }
                 ("thread_index", None) => return self.coordinate("threadIdx", site),
                 ("group_index" | "block_index", None) => return self.coordinate("blockIdx", site),
@@ -1157,6 +1202,12 @@ impl Lowering<'_> {
                 .vector_access(name, arguments, site)
                 .or_else(|| self.pipe_call(name, arguments, site))
                 .or_else(|| self.queue_call(name, arguments, site))
+        {
+            return Some(found);
+        }
+        if let Some(found) = self
+            .side_by_side(name, arguments, site)
+            .or_else(|| self.buffer_access(name, arguments, site))
         {
             return Some(found);
         }

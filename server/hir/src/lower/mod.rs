@@ -49,6 +49,7 @@ mod recursion;
 mod routines;
 mod shapes;
 mod shared_copies;
+mod side_by_side;
 mod split;
 mod statements;
 mod switch;

@@ -28,7 +28,7 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
         overlapped(&Outcome::new(&kinder, None)).min(outcome.cycles)
     };
     let warp = &outcome.warp;
-    let most = (warp.compute() + warp.shared + warp.bandwidth()) * outcome.warps
+    let most = (warp.compute() + warp.shared + warp.described + warp.bandwidth()) * outcome.warps
         + outcome.serialised
         + outcome.waited
         + outcome.vacant
@@ -54,6 +54,11 @@ pub(super) fn around(work: &Work, outcome: &Outcome) -> Option<[f64; 2]> {
 
 fn overlapped(outcome: &Outcome) -> f64 {
     let warp = &outcome.warp;
-    let busy = [warp.compute(), warp.shared, warp.bandwidth()].map(|bound| bound * outcome.warps);
+    let busy = [
+        warp.compute(),
+        warp.shared + warp.described,
+        warp.bandwidth(),
+    ]
+    .map(|bound| bound * outcome.warps);
     largest(&busy).1.max(outcome.waited) + outcome.overhead
 }

@@ -1,6 +1,6 @@
 //! What one execution of a node costs on the machine: busy cycles of the SM's resources, and a warp's own waiting.
 
-use warplens_facts::facts::{LinearAddress, Op, Space};
+use warplens_facts::facts::{Form, LinearAddress, Op, Space};
 use warplens_machine::{Mix, Pipe, Profile, Timing};
 
 use super::mechanism::Mechanism;
@@ -17,6 +17,8 @@ pub(super) struct Busy {
     /// Issue slots, then the pipes in their order.
     pub pipes: [f64; PIPES],
     pub shared: f64,
+    /// What matrix units read of shared memory by themselves.
+    pub described: f64,
     /// The unit that counts the warps at a barrier, one after the other.
     pub barriers: f64,
     /// L1, L2, DRAM.
@@ -55,6 +57,8 @@ pub(super) struct Machine<'p> {
     /// Cycles of the SM for one byte of L1, of its share of L2, of its share of DRAM.
     byte: [f64; 3],
     cached: bool,
+    /// Lines with products of matrices that the warp issues and a later iteration waits for.
+    behind: Vec<u32>,
     /// Its stores go on by lines: NVIDIA's from Volta on, whose L1 has sectors and writes through.
     stores_lines: bool,
 }
@@ -86,6 +90,7 @@ impl<'p> Machine<'p> {
                 dram.min(port).recip(),
             ],
             cached: profile.l2_bytes.is_some(),
+            behind: lines_behind(work),
             stores_lines: profile.compute_capability.is_some_and(|of| of >= (7, 0)),
         }
     }
@@ -95,7 +100,7 @@ impl<'p> Machine<'p> {
         let mut busy = self.all_busy(work, kind, traffic);
         match self.off {
             Some(Mechanism::Pipes) => busy.pipes[1..].fill(0.0),
-            Some(Mechanism::SharedPipe) => busy.shared = 0.0,
+            Some(Mechanism::SharedPipe) => (busy.shared, busy.described) = (0.0, 0.0),
             Some(Mechanism::Barriers) => busy.barriers = 0.0,
             Some(Mechanism::Bandwidth) => (busy.memory, busy.ahead) = ([0.0; 3], [0.0; 3]),
             _ => {}
@@ -126,6 +131,9 @@ impl<'p> Machine<'p> {
                 if counts && !work.is_without(Factor::Synchronisation) {
                     busy.barriers = self.profile.barrier_warp_cycles;
                 }
+            }
+            Kind::Scratchpad(access) if is_described(&work.input.accesses[*access]) => {
+                busy.described = self.bank_cycles(&work.requests[*access]);
             }
             Kind::Scratchpad(access) => {
                 let request = &work.requests[*access];
@@ -200,7 +208,10 @@ impl<'p> Machine<'p> {
     }
 
     /// The part of a stretch's latency that is products of matrices.
-    pub(super) fn part_of_matrices(&self, mix: &Mix) -> f64 {
+    pub(super) fn part_of_matrices(&self, mix: &Mix, line: u32) -> f64 {
+        if self.behind.binary_search(&line).is_ok() {
+            return 0.0;
+        }
         let latency = |pipe: Pipe| mix[pipe] * self.timing[pipe as usize].latency;
         let all: f64 = Pipe::ALL.into_iter().map(latency).sum();
         ratio(latency(Pipe::Tensor), all)
@@ -240,7 +251,11 @@ impl<'p> Machine<'p> {
                 let total = mix.total();
                 let (mut issue, mut latency) = (0.0, 0.0);
                 for (pipe, timing) in Pipe::ALL.into_iter().zip(self.timing) {
-                    let count = mix[pipe];
+                    let mut count = mix[pipe];
+                    if pipe == Pipe::Tensor && self.behind.binary_search(&node.line).is_ok() {
+                        // The warp goes on meanwhile.
+                        count = 0.0;
+                    }
                     issue += count * (timing.issue * schedulers).max(scheduler);
                     latency += count * timing.latency;
                 }
@@ -259,6 +274,7 @@ impl<'p> Machine<'p> {
                         + self.profile.barrier_warp_cycles * work.residency.warps_per_block
                 }
             }
+            Kind::Scratchpad(access) if is_described(&work.input.accesses[*access]) => 0.0,
             Kind::Scratchpad(access) => scheduler.max(self.bank_cycles(&work.requests[*access])),
             Kind::Memory(access) => {
                 let request = &work.requests[*access];
@@ -295,6 +311,7 @@ impl<'p> Machine<'p> {
                 let ahead = work.input.accesses[*access].ahead.unwrap_or(0);
                 trip / together / f64::from(ahead.max(1))
             }
+            Kind::Scratchpad(access) if is_described(&work.input.accesses[*access]) => 0.0,
             Kind::Scratchpad(access) if !work.is_without(Factor::Latency) => {
                 let trip = self.profile.shared_latency + self.bank_cycles(&work.requests[*access]);
                 trip / self.together(work, *access)
@@ -302,6 +319,23 @@ impl<'p> Machine<'p> {
             _ => 0.0,
         }
     }
+}
+
+/// True for what matrix units read by themselves: no warp issues it or waits for it.
+fn is_described(access: &ExecutedAccess) -> bool {
+    matches!(access.form, Form::Described { .. })
+}
+
+/// The lines of products that only a later iteration waits for, in their order.
+fn lines_behind(work: &Work) -> Vec<u32> {
+    let accesses = work.input.accesses.iter();
+    let mut lines: Vec<u32> = accesses
+        .filter(|access| is_described(access) && access.ahead.is_some_and(|ahead| ahead > 0))
+        .map(|access| access.site.line)
+        .collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
 }
 
 /// Bytes that a request brings where it finds nothing in the cache: its sectors where a loop walks along those of all lanes, whole

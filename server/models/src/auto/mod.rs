@@ -59,6 +59,7 @@ impl Busy {
             *sum += value * times;
         }
         self.shared += other.shared * times;
+        self.described += other.described * times;
         self.barriers += other.barriers * times;
         for (sum, value) in self.memory.iter_mut().zip(other.memory) {
             *sum += value * times;
@@ -78,7 +79,18 @@ impl Busy {
 
     /// What the SM does itself.
     fn of_the_sm(&self) -> f64 {
-        norm(&[self.compute(), self.shared, self.barriers])
+        let together = norm(&[self.compute(), self.shared, self.barriers]);
+        together.max(self.of_shared_memory())
+    }
+
+    /// What shared memory is busy with. What matrix units read of it overlaps with their products: 16 + N / 4 cycles beside N / 2 of a
+    /// `wgmma` of 64 · N are the larger of the two on an H100, and writes of copies add up with it.
+    fn of_shared_memory(&self) -> f64 {
+        if self.described > 0.0 {
+            self.shared + self.described
+        } else {
+            0.0
+        }
     }
 
     /// How sharply the memory system's part and the SM's own join.
@@ -100,6 +112,10 @@ impl Busy {
         let together = join(&[own, memory], sharpness);
         let part = |of: f64, whole: f64, sharpness: f64| ratio(of, whole).powf(sharpness);
         let inside = part(own, together, sharpness);
+        let bound = self.of_shared_memory();
+        if bound > 0.0 && bound >= own {
+            return [0.0, inside, part(memory, together, sharpness), 0.0];
+        }
         let each = |of: f64| inside * part(of, own, f64::from(SHARPNESS));
         [
             each(self.compute()),
@@ -398,7 +414,7 @@ impl<'w, 'a> Outcome<'w, 'a> {
             let waits = self.chain.exposed[index];
             match &node.kind {
                 Kind::Compute { mix, .. } => {
-                    let products = own * self.machine.part_of_matrices(mix);
+                    let products = own * self.machine.part_of_matrices(mix, node.line);
                     links[0][index] = own - products;
                     links[4][index] = products;
                 }
@@ -483,7 +499,11 @@ impl<'w, 'a> Outcome<'w, 'a> {
             parts.bandwidth,
             &weigh(&|busy| busy.memory[level]),
         );
-        spread(&mut shares, parts.shared, &weigh(&|busy| busy.shared));
+        spread(
+            &mut shares,
+            parts.shared,
+            &weigh(&|busy| busy.shared + busy.described),
+        );
         let mut chain = vec![0.0; nodes.len()];
         for link in self.links() {
             for (sum, value) in chain.iter_mut().zip(link) {
@@ -519,7 +539,10 @@ impl<'w, 'a> Outcome<'w, 'a> {
             ("instructions_per_warp", self.instructions()),
             ("bound_compute", self.warp.compute() * warps),
             ("bound_issue", self.warp.pipes[0] * warps),
-            ("bound_shared", self.warp.shared * warps),
+            (
+                "bound_shared",
+                (self.warp.shared + self.warp.described) * warps,
+            ),
             ("bound_l1", self.warp.memory[0] * warps),
             ("bound_l2", self.warp.memory[1] * warps),
             ("bound_dram", self.warp.memory[2] * warps),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use warplens_codegen::{MOST_REGISTERS, Work};
-use warplens_facts::facts::{Op, OpClass, Space};
+use warplens_facts::facts::{Form, Op, OpClass, Space};
 
 use super::ModelInput;
 
@@ -70,7 +70,9 @@ impl ModelInput {
     fn is_in_source(&self, work: Work) -> bool {
         let accesses = |space: Space, op: Op| {
             self.facts.accesses.iter().any(|access| {
-                let executed = access.requests != Some(0.0);
+                // What matrix units read by themselves is no load of a warp.
+                let executed =
+                    access.requests != Some(0.0) && !matches!(access.form, Form::Described { .. });
                 // The copy's one instruction moves past the registers: it is a load of the compiled kernel.
                 let copied = (access.instruction.as_deref())
                     .is_some_and(|instruction| instruction.starts_with("cp."));

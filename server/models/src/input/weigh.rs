@@ -335,8 +335,8 @@ impl Asked {
 fn kind(access: &ExecutedAccess) -> Option<Kind> {
     // A copy past the registers is one instruction, which is counted as its load.
     let copied = access.ahead.is_some() && access.op == Op::Store;
-    // What one thread starts for many bytes is no load or store of the compiled kernel.
-    let bulk = matches!(access.form, Form::Bulk(_));
+    // What one thread starts for many bytes, or matrix units read by themselves, is no load or store of the compiled kernel.
+    let bulk = matches!(access.form, Form::Bulk(_) | Form::Described { .. });
     let followed = matches!(access.op, Op::Load | Op::Store)
         && access.space != Space::Texture
         && !copied

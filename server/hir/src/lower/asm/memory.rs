@@ -304,6 +304,7 @@ impl<'t> Assembly<'_, '_, 't> {
             self.pointer(to, &Type::BYTE, target)?,
             self.pointer(from, &Type::BYTE, origin)?,
         ];
+        let multicast = instruction.has("multicast::cluster");
         let function = if instruction.has("tensor") {
             // In other modes the numbers are no corners of boxes.
             let tiled = instruction
@@ -318,11 +319,15 @@ impl<'t> Assembly<'_, '_, 't> {
                     );
                 }
             }
-            Function::BulkBox
+            Function::BulkBox { multicast }
         } else {
             arguments.push(self.read(rest.first()?));
-            Function::Bulk
+            Function::Bulk { multicast }
         };
+        if multicast {
+            let blocks = instruction.but_policy().last()?;
+            arguments.push(self.read(blocks));
+        }
         let function = self.named(instruction, function);
         let call = self.call(function, arguments, Type::Void);
         self.done.push(call);

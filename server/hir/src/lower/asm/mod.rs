@@ -588,10 +588,14 @@ impl<'t> Assembly<'_, '_, 't> {
                 };
                 return operation(BinaryOp::Div, rank, size, site);
             }
+            "cluster_ctarank" => return self.lowering.cluster_rank(site),
+            "cluster_nctarank" => return self.lowering.cluster_size(site),
+            "cluster_ctaid" => return self.lowering.of_cluster(BinaryOp::Rem, axis, site),
+            "clusterid" => return self.lowering.of_cluster(BinaryOp::Div, axis, site),
+            "cluster_nctaid" => ExprKind::Builtin(Builtin::ClusterDim(axis)),
             // One of the block.
-            "smid" | "nsmid" | "nwarpid" | "cluster_ctarank" | "cluster_nctarank"
-            | "cluster_ctaid" | "cluster_nctaid" | "clusterid" | "nclusterid" | "gridid"
-            | "dynamic_smem_size" | "total_smem_size" => {
+            "smid" | "nsmid" | "nwarpid" | "nclusterid" | "gridid" | "dynamic_smem_size"
+            | "total_smem_size" => {
                 return Expr {
                     kind: ExprKind::Opaque(Opaque::Build, Vec::new()),
                     ty: Type::UINT,
