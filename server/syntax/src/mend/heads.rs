@@ -142,7 +142,7 @@ fn line_start(bytes: &[u8], at: usize) -> usize {
 }
 
 fn tokens(bytes: &[u8], head: Range<usize>) -> Vec<Placed<'_>> {
-    let mut found = Vec::new();
+    let mut found: Vec<Placed> = Vec::new();
     let mut at = head.start;
     let mut begins = line_start(bytes, at) == at;
     while at < head.end {
@@ -154,6 +154,17 @@ fn tokens(bytes: &[u8], head: Range<usize>) -> Vec<Placed<'_>> {
         }
         if let Some(end) = lexer::comment_end(bytes, at) {
             at = end.max(at + 1);
+            continue;
+        }
+        // A directive that is still there is no part of a declaration, nor is `private:`.
+        if byte == b'#' && begins {
+            at = memchr::memchr(b'\n', &bytes[at..head.end]).map_or(head.end, |end| at + end);
+            continue;
+        }
+        if byte == b':' && bytes.get(at + 1) != Some(&b':') && is_access(&found) {
+            found.pop();
+            begins = true;
+            at += 1;
             continue;
         }
         let (token, end) = match byte {
@@ -179,6 +190,17 @@ fn tokens(bytes: &[u8], head: Range<usize>) -> Vec<Placed<'_>> {
         at = end;
     }
     found
+}
+
+/// Whether all there is says who may use what follows.
+fn is_access(tokens: &[Placed]) -> bool {
+    let [one] = tokens else {
+        return false;
+    };
+    matches!(
+        one.token,
+        Token::Word(b"private" | b"public" | b"protected")
+    )
 }
 
 /// Behind the bracket that closes the one at `at`.
@@ -483,6 +505,8 @@ mod tests {
             "bool\noperator==(const S &a, const S &b) ",
             "S::S(int x)\n    : a(x),\n      b(x)\n",
             "auto f(int x)\n    -> std::vector<int> ",
+            "#pragma once\n\n#pragma unroll\nvoid f(float *a) ",
+            "\n private:\n  int f(int x) const ",
             "// A comment.\n/* And\n another. */\n__global__ void k(float *a) ",
         ] {
             check(whole, What::Function, "");
