@@ -104,8 +104,9 @@ fn what_a_finding_gains_is_what_its_best_action_gains() {
             let pays = PAYS.iter().find(|(rule, _)| *rule == finding.rule);
             let apart = pays.map_or(APART, |(_, apart)| *apart);
             // What is not visible is not told apart.
-            let told = |gain: f64| if gain < VISIBLE_GAIN { 1.0 } else { gain };
-            if (told(finding.gain) / told(best.gain)).ln().abs() <= apart {
+            let told: fn(f64) -> f64 = |gain| if gain < VISIBLE_GAIN { 1.0 } else { gain };
+            let by = |of: fn(f64) -> f64| (of(finding.gain) / of(best.gain)).ln().abs();
+            if by(told).min(by(|gain| gain)) <= apart {
                 held += 1;
             } else {
                 let name = fixture.path.file_name().unwrap_or_default();
