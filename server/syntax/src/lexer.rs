@@ -8,6 +8,19 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
+/// Words at the beginning of a line, not indented, that begin something at the top level.
+const BEGINS: [&str; 9] = [
+    "__global__",
+    "__kernel",
+    "kernel",
+    "__device__",
+    "__host__",
+    "template",
+    "extern",
+    "static",
+    "namespace",
+];
+
 /// What a preprocessing token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -92,6 +105,12 @@ pub(crate) fn continues_identifier(byte: u8) -> bool {
 /// How many lines end in `bytes`.
 pub(crate) fn newlines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - 1
+}
+
+/// Whether the line that begins at `at` begins something at the top level.
+pub(crate) fn begins_top_level(bytes: &[u8], at: usize) -> bool {
+    let word = &bytes[at..identifier_end(bytes, at)];
+    BEGINS.iter().any(|begin| begin.as_bytes() == word)
 }
 
 /// White space that does not end a line.

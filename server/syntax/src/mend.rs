@@ -8,6 +8,9 @@
 //! What is done about a function depends on its own text and how the next one begins: it is kept, and while the user types the
 //! broken text as a whole need not be parsed.
 //!
+//! What is half-typed above a function, a type or a declaration that is whole by itself (`heads`) is blank before all that, and so is
+//! a bracket that is open where something at the top level begins.
+//!
 //! The tree depends on the text alone, though it is made from an earlier one. A parser that goes on from an earlier tree may
 //! read broken text in another way than one that begins anew, but sound text it reads alike. So the tree of a broken text is
 //! made from the tree of the same text with the broken parts blank, which is sound. The broken parts are functions, by their
@@ -15,6 +18,7 @@
 //! which typing in a function leaves as it is.
 
 mod brackets;
+mod heads;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -25,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::{Field, Kind, Language, Node, Tree, parser};
-use brackets::{Bodies, Function, functions};
+use brackets::{Bodies, Function, HalfTyped, functions, functions_and_half_typed};
 
 /// What replaces a line that was taken away: no statement of the language.
 const LOST: &str = "@;";
@@ -158,7 +162,7 @@ pub(crate) fn parse(text: String, language: Language, earlier: Option<EarlierMen
     mended
 }
 
-fn parse_new(text: String, language: Language, earlier: Option<EarlierMend>) -> Mended {
+fn parse_new(mut text: String, language: Language, earlier: Option<EarlierMend>) -> Mended {
     let Some(earlier) = earlier else {
         return afresh(text, language, None);
     };
@@ -168,7 +172,11 @@ fn parse_new(text: String, language: Language, earlier: Option<EarlierMend>) -> 
     }
     let (judged, bodies, last) = earlier.known.of(earlier.text);
     let before = Some((earlier.text, earlier.tree));
-    let functions = functions(&text, Some(&bodies));
+    let (mut functions, half) = functions_and_half_typed(&text, Some(&bodies));
+    if let Some(kept) = kept_apart(&text, &half) {
+        text = kept;
+        functions = brackets::functions(&text, Some(&bodies));
+    }
     let verdicts: Vec<(u64, Option<Verdict>)> = (0..functions.len())
         .map(|at| {
             let own = own_key(&text, &functions[at]);
@@ -192,7 +200,11 @@ fn parse_new(text: String, language: Language, earlier: Option<EarlierMend>) -> 
 }
 
 /// Without anything known about the functions.
-fn afresh(text: String, language: Language, old: Option<(&str, &Tree)>) -> Mended {
+fn afresh(mut text: String, language: Language, old: Option<(&str, &Tree)>) -> Mended {
+    let (_, half) = functions_and_half_typed(&text, None);
+    if let Some(kept) = kept_apart(&text, &half) {
+        text = kept;
+    }
     let tree = sound_or_anew(&text, language, old);
     if !tree.root_node().has_error() {
         let known = Known::Sound;
@@ -307,6 +319,18 @@ fn broken_gaps(gaps: &[Range<usize>], tree: &Tree) -> Vec<Range<usize>> {
         }
     }
     broken
+}
+
+/// The text without what is half-typed at its top level, if anything is.
+fn kept_apart(text: &str, half: &HalfTyped) -> Option<String> {
+    if half.lost.is_empty() && half.ended.is_empty() {
+        return None;
+    }
+    let mut kept = blank(text, &half.lost);
+    for at in &half.ended {
+        kept.replace_range(at..&(at + 1), ";");
+    }
+    Some(kept)
 }
 
 /// The text with spaces in place of these parts, line feeds kept.
@@ -872,6 +896,8 @@ mod tests {
             "}\n}\nint x = 3;\n",
             "struct S { int a; float b[4]; };\n}\n",
             "template <class T> __device__ T f(T x, int n) { return x * n; }\n}\n",
+            "}\nint t[] = {1, 2,\n  3};\nstatic int u = f(1, 2), v;\n",
+            "}\nclass A : public B {\n  A(int x) {}\n  int y;\n}\n;\n",
         ] {
             let texts = (0..=typed.len()).map(|end| format!("{first}{}\n{NEXT}", &typed[..end]));
             type_all(texts.clone());

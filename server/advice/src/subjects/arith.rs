@@ -295,10 +295,24 @@ pub(crate) fn cheaper(
     (before, after): (&Part, &Part),
     says: impl Fn(&str, &str) -> String,
 ) -> Vec<Finding> {
+    if sites.is_empty() {
+        return Vec::new();
+    }
+    let gain = instead(executed.ctx, before, after);
+    cheaper_by((rule, gain), executed, sites, (before, after), says)
+}
+
+/// The same with what is gained.
+pub(crate) fn cheaper_by(
+    (rule, gain): (&'static str, f64),
+    executed: &Executed<'_>,
+    sites: &[(Site, String)],
+    (before, after): (&Part, &Part),
+    says: impl Fn(&str, &str) -> String,
+) -> Vec<Finding> {
     let Some((first, does)) = sites.iter().min_by_key(|(site, _)| site.span) else {
         return Vec::new();
     };
-    let gain = instead(executed.ctx, before, after);
     let says = format!(
         "use {} ({} instructions per warp, ideal {})\n\
          a warp executes {} (ideal {}): {}",

@@ -147,3 +147,110 @@ async fn lenses_stay_while_half_a_statement_is_typed_before_a_launch_or_a_kernel
         client.exit_code().await;
     }
 }
+
+/// Three kernels, what they call and who launches them; things are typed above each.
+const KERNELS: &str = r#"// The first line.
+
+__global__ void k(float* a) {
+    a[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+/* A comment. */
+__device__ float f(float x) { return x * 2; }
+
+template <typename T>
+__global__ void g(T* a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) a[i * 2] = f(a[i]);
+}
+
+// Another "one".
+extern "C" __global__ void h(float* a) {
+    a[threadIdx.x * 32] = 1; /* strided */
+}
+
+int main() {
+    float* a;
+    cudaMalloc(&a, 1 << 20);
+    k<<<1024, 256>>>(a);
+    g<float><<<512, 128>>>(a, 1 << 15);
+    h<<<100, 64>>>(a);
+}
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lenses_stay_while_something_is_typed_between_functions() {
+    let uri = "file:///between.cu";
+    let mut client = Client::start(Setup::default()).await;
+    let mut version = 1;
+    client.open(uri, "cuda-cpp", KERNELS).await;
+    client.published(uri, 1).await;
+    let before = lenses(&mut client, uri).await;
+    assert_eq!(before.len(), 3, "{before:?}");
+    for typed in [
+        "/* one\n two } */\n",
+        "const float PI = 3.14f;\n",
+        "int t[] = {1, 2,\n 3};\n",
+        "struct S { int a; float b[4]; };\n",
+        "__device__ float q(float x) {\n  return x * (2);\n}\n",
+        "static_assert(sizeof(int) == 4, \"x\");\n",
+        "auto l = [](int x) { return x; };\n",
+        "namespace n {\nint x;\n}\n",
+        "typedef float T;\n",
+        "template <typename",
+        "const char *s = R\"(x)\";\n",
+        "foo bar(1, {2}",
+    ] {
+        for line in [1, 5, 14] {
+            let (mut at, mut added) = ([line, 0], 0);
+            for (count, letter) in typed.chars().enumerate() {
+                let here = json!({"line": at[0], "character": at[1]});
+                let change =
+                    json!({"range": {"start": here, "end": here}, "text": letter.to_string()});
+                version += 1;
+                edit(&mut client, uri, version, &change).await;
+                match letter {
+                    '\n' => (at, added) = ([at[0] + 1, 0], added + 1),
+                    _ => at[1] += 1,
+                }
+                let moved = |(place, title): &(u64, String)| {
+                    let by = if *place > line { added } else { 0 };
+                    (place + by, title.clone())
+                };
+                let wanted: Vec<_> = before.iter().map(moved).collect();
+                let after = lenses(&mut client, uri).await;
+                let typed: String = typed.chars().take(count + 1).collect();
+                for lens in wanted {
+                    assert!(
+                        after.contains(&lens),
+                        "{typed:?} in line {line}: {after:?} lacks {lens:?}"
+                    );
+                }
+            }
+            version += 1;
+            edit(&mut client, uri, version, &json!({"text": KERNELS})).await;
+        }
+    }
+    client.hang_up();
+    client.exit_code().await;
+}
+
+async fn edit(client: &mut Client, uri: &str, version: u64, change: &Value) {
+    let params =
+        json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [change]});
+    client.notify(CHANGED, params).await;
+}
+
+/// Lines and titles of all lenses.
+async fn lenses(client: &mut Client, uri: &str) -> Vec<(u64, String)> {
+    let params = json!({"textDocument": {"uri": uri}});
+    let found = client.ask("textDocument/codeLens", params).await;
+    let found = found.as_array().expect("lenses").iter();
+    found
+        .map(|lens| {
+            let line = lens["range"]["start"]["line"].as_u64().expect("a line");
+            let title = lens["command"]["title"].as_str().expect("a title");
+            (line, title.to_owned())
+        })
+        .collect()
+}

@@ -3,20 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::heads::{self, What};
 use crate::{lexer, parser};
-
-/// Words at the beginning of a line, not indented, that begin something at the top level.
-const BEGINS: [&str; 9] = [
-    "__global__",
-    "__kernel",
-    "kernel",
-    "__device__",
-    "__host__",
-    "template",
-    "extern",
-    "static",
-    "namespace",
-];
 
 /// A bracket that is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,6 +17,26 @@ enum Open {
     Values,
     /// `{` of a namespace, of `extern "C"`, of a type.
     Scope,
+}
+
+/// A brace that is open.
+#[derive(Clone, Copy)]
+struct Brace {
+    /// Where it stands among what is open.
+    index: usize,
+    /// Where what it opens begins.
+    start: usize,
+    /// Behind it.
+    end: usize,
+}
+
+/// What of a text is half-typed at the top level.
+#[derive(Default, Clone, Copy)]
+struct Strict {
+    /// Brackets and values that are open where something at the top level begins.
+    groups: bool,
+    /// Types, too.
+    scopes: bool,
 }
 
 impl Open {
@@ -62,6 +70,47 @@ pub(super) struct Bodies<'a> {
 /// The functions of a text, in their order. One whose brackets stay open ends before what begins something at the top level.
 /// Bodies that are what they were in an earlier text are not gone through.
 pub(super) fn functions(text: &str, earlier: Option<&Bodies>) -> Vec<Function> {
+    scanned(text, earlier, Strict::default()).functions
+}
+
+/// What is half-typed between the functions of a text.
+#[derive(Debug, Default)]
+pub(super) struct HalfTyped {
+    /// Parts in their order, without which the rest is kept apart.
+    pub(super) lost: Vec<Range<usize>>,
+    /// Types end before these places without a semicolon; there is white space.
+    pub(super) ended: Vec<usize>,
+}
+
+/// The functions of a text, and what is half-typed between them.
+pub(super) fn functions_and_half_typed(
+    text: &str,
+    earlier: Option<&Bodies>,
+) -> (Vec<Function>, HalfTyped) {
+    let lenient = scanned(text, earlier, Strict::default());
+    if !lenient.loose && lenient.open.is_empty() {
+        return (lenient.functions, lenient.half);
+    }
+    // Brackets that are closed in the end may hold what begins a line.
+    let strict = Strict {
+        groups: true,
+        scopes: lenient
+            .braces
+            .iter()
+            .any(|brace| lenient.open[brace.index] == Open::Scope),
+    };
+    let mut strict = scanned(text, earlier, strict);
+    let open = std::mem::take(&mut strict.open);
+    for brace in std::mem::take(&mut strict.braces) {
+        if open[brace.index] == Open::Scope {
+            strict.lose(brace.start..brace.end);
+        }
+    }
+    strict.half.lost.sort_unstable_by_key(|range| range.start);
+    (strict.functions, strict.half)
+}
+
+fn scanned<'a>(text: &'a str, earlier: Option<&'a Bodies<'a>>, strict: Strict) -> Scan<'a> {
     let (prefix, suffix) = earlier.map_or((0, 0), |earlier| {
         parser::common_ends(earlier.text.as_bytes(), text.as_bytes())
     });
@@ -70,6 +119,7 @@ pub(super) fn functions(text: &str, earlier: Option<&Bodies>) -> Vec<Function> {
         earlier,
         prefix,
         suffix,
+        strict,
         open: Vec::new(),
         braces: Vec::new(),
         outermost: None,
@@ -77,9 +127,12 @@ pub(super) fn functions(text: &str, earlier: Option<&Bodies>) -> Vec<Function> {
         start: 0,
         block: 0,
         functions: Vec::new(),
+        half: HalfTyped::default(),
+        typed: None,
+        loose: false,
     };
     scan.run();
-    scan.functions
+    scan
 }
 
 /// Bytes that say something about where functions end. The text is gone through at each keystroke.
@@ -100,9 +153,9 @@ struct Scan<'a> {
     /// This many bytes at the beginning and at the end are those of the earlier text.
     prefix: usize,
     suffix: usize,
+    strict: Strict,
     open: Vec<Open>,
-    /// Where the braces stand among what is open.
-    braces: Vec<usize>,
+    braces: Vec<Brace>,
     /// Where the outermost block does.
     outermost: Option<usize>,
     comment: Comment,
@@ -111,6 +164,12 @@ struct Scan<'a> {
     /// Where the outermost block that is open begins.
     block: usize,
     functions: Vec<Function>,
+    /// What is half-typed at the top level.
+    half: HalfTyped,
+    /// Behind the last type.
+    typed: Option<usize>,
+    /// A bracket lacks the other one.
+    loose: bool,
 }
 
 /// The last comment.
@@ -138,9 +197,7 @@ impl Scan<'_> {
             match self.bytes[at] {
                 b'\n' => {
                     at += 1;
-                    if self.inside() {
-                        self.line_begins(at);
-                    }
+                    self.line_begins(at);
                 }
                 b'/' => match lexer::comment_end(self.bytes, at) {
                     Some(end) => at = self.skip_comment(at, end),
@@ -162,6 +219,9 @@ impl Scan<'_> {
                         }
                         self.block = at;
                     }
+                    if kind == Open::Scope {
+                        self.told(at, What::Scope);
+                    }
                     self.push(kind, &mut at);
                     if kind == Open::Scope {
                         self.start = at;
@@ -170,6 +230,7 @@ impl Scan<'_> {
                 b';' => {
                     at += 1;
                     if !self.inside() {
+                        self.told(at - 1, What::Declaration);
                         self.start = at;
                     }
                 }
@@ -184,6 +245,8 @@ impl Scan<'_> {
                         .is_some_and(|open| open.closing() == closing)
                     {
                         self.open.pop();
+                    } else {
+                        self.loose |= !self.inside();
                     }
                     at += 1;
                 }
@@ -239,7 +302,7 @@ impl Scan<'_> {
         let before = self.before(start);
         self.comment = Comment { end, before };
         // That line break begins a line as others do.
-        if is_line && self.inside() {
+        if is_line {
             self.line_begins(end);
         }
         end
@@ -250,7 +313,11 @@ impl Scan<'_> {
             self.outermost = Some(self.open.len());
         }
         if !matches!(open, Open::Group(_)) {
-            self.braces.push(self.open.len());
+            self.braces.push(Brace {
+                index: self.open.len(),
+                start: self.start,
+                end: *at + 1,
+            });
         }
         self.open.push(open);
         *at += 1;
@@ -284,16 +351,21 @@ impl Scan<'_> {
 
     /// At a closing brace, which ends at `end`: with what it opened with, all groups in that are closed.
     fn close(&mut self, end: usize) {
-        let Some(closed) = self.braces.pop() else {
+        let Some(opening) = self.braces.pop() else {
+            self.loose = true;
             return;
         };
+        let closed = opening.index;
         let kind = self.open[closed];
+        self.loose |= !self.inside() && closed + 1 < self.open.len();
         self.open.truncate(closed);
         self.outermost = self.outermost.filter(|outermost| *outermost < closed);
         if !self.inside() {
             if kind == Open::Block {
                 self.function_ends(self.block..end);
             } else if kind != Open::Values {
+                let is_type = names_a_type(&self.bytes[opening.start..opening.end]);
+                self.typed = is_type.then_some(end);
                 self.start = end;
             }
         }
@@ -301,6 +373,7 @@ impl Scan<'_> {
 
     fn function_ends(&mut self, body: Range<usize>) {
         let end = body.end;
+        self.told(body.start, What::Function);
         self.functions.push(Function {
             start: self.start,
             body,
@@ -309,16 +382,65 @@ impl Scan<'_> {
         self.start = end;
     }
 
+    /// Something at the top level is told by what is at `end`: what is half-typed before it is lost.
+    fn told(&mut self, end: usize, what: What) {
+        if self.typed == Some(self.start)
+            && self.bytes[self.start].is_ascii_whitespace()
+            && heads::begins_anew(self.bytes, self.start..end, what)
+        {
+            self.half.ended.push(self.start);
+        } else if let Some(lost) = heads::half_typed(self.bytes, self.start..end, what) {
+            self.start = lost.end;
+            self.half.lost.push(lost);
+        }
+    }
+
+    /// This part is half-typed, with all that is in it.
+    fn lose(&mut self, part: Range<usize>) {
+        let inside = |range: &Range<usize>| part.start <= range.start && range.end <= part.end;
+        self.functions
+            .retain(|one| !inside(&(one.start..one.body.end)));
+        self.half.lost.retain(|one| !inside(one));
+        self.half.ended.retain(|at| !part.contains(at));
+        self.half.lost.push(part);
+    }
+
+    /// At the beginning of a line outside of blocks: if something at the top level begins there, what is open is half-typed.
+    fn top_level_begins(&mut self, at: usize) {
+        let groups = self.open.iter().rev();
+        let groups = groups.take_while(|open| **open != Open::Scope).count();
+        let mut kept = self.open.len() - groups;
+        let mut start = self.start;
+        if self.strict.scopes
+            && let Some(scope) = self.braces.iter().rfind(|brace| brace.index + 1 == kept)
+            && is_type(&self.bytes[scope.start..scope.end])
+        {
+            kept -= 1;
+            start = scope.start;
+        }
+        if kept == self.open.len() {
+            return;
+        }
+        // Values may begin before what is open now.
+        let outer = self.braces.iter().find(|brace| brace.index >= kept);
+        start = outer.map_or(start, |brace| brace.start.min(start));
+        self.open.truncate(kept);
+        self.braces.retain(|brace| brace.index < kept);
+        self.lose(start..at);
+        self.start = at;
+    }
+
     /// At the beginning of a line: if something at the top level begins there, functions end before it.
     fn line_begins(&mut self, at: usize) {
-        let Some(outermost) = self.outermost else {
+        if self.open.is_empty() || !self.inside() && !self.strict.groups {
             return;
-        };
-        let length = self.bytes[at..]
-            .iter()
-            .take_while(|byte| lexer::continues_identifier(**byte));
-        let word = &self.bytes[at..at + length.count()];
-        if BEGINS.iter().any(|begin| begin.as_bytes() == word) {
+        }
+        if lexer::begins_top_level(self.bytes, at) {
+            let Some(outermost) = self.outermost else {
+                self.top_level_begins(at);
+                return;
+            };
+            self.loose = true;
             let mut what: Vec<u8> = Vec::new();
             for open in self.open.drain(outermost..).rev() {
                 if open == Open::Block && what.last().is_none_or(|last| *last != b'}') {
@@ -327,9 +449,14 @@ impl Scan<'_> {
                 what.push(open.closing());
             }
             self.outermost = None;
-            while self.braces.last().is_some_and(|brace| *brace >= outermost) {
-                self.braces.pop();
+            self.braces.retain(|brace| brace.index < outermost);
+            if heads::is_value(self.bytes, self.start..self.block) {
+                self.lose(self.start..at);
+                self.start = at;
+                self.top_level_begins(at);
+                return;
             }
+            self.told(self.block, What::Function);
             let free = self.before(at).free;
             let end = free.end;
             self.functions.push(Function {
@@ -338,6 +465,9 @@ impl Scan<'_> {
                 missing: Some((free, what)),
             });
             self.start = end;
+            if self.strict.groups {
+                self.top_level_begins(at);
+            }
         }
     }
 
@@ -349,6 +479,20 @@ impl Scan<'_> {
             .count();
         &self.bytes[at - length..at]
     }
+}
+
+/// Whether a brace, with what is before it, opens a type, which a semicolon ends.
+fn names_a_type(head: &[u8]) -> bool {
+    let mut words = head.split(|byte| !lexer::continues_identifier(*byte));
+    words.any(|word| matches!(word, b"struct" | b"class" | b"union" | b"enum"))
+}
+
+/// Whether a brace, with what is before it, opens a type or nothing that is known; no namespace and no `extern "C"`.
+fn is_type(head: &[u8]) -> bool {
+    let words = head.split(|byte| !lexer::continues_identifier(*byte));
+    !words
+        .into_iter()
+        .any(|word| matches!(word, b"namespace" | b"extern"))
 }
 
 #[cfg(test)]

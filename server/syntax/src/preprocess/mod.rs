@@ -7,6 +7,7 @@
 
 mod condition;
 mod expand;
+mod left_open;
 mod macros;
 mod pass;
 #[cfg(test)]
@@ -213,5 +214,13 @@ pub struct Preprocessed {
 /// a text that expands to more than 16 MiB and eight times its size, is left unexpanded from there on, and a
 /// problem says so.
 pub fn preprocess(source: &str, options: Options<'_>, includes: &mut dyn Includes) -> Preprocessed {
-    pass::run(source, options, includes)
+    let open = left_open::left_open(source);
+    let mut options = options;
+    // What is quiet depends on where comments end.
+    options.earlier = options
+        .earlier
+        .filter(|earlier| open.is_empty() && left_open::left_open(earlier.text).is_empty());
+    let mut made = pass::run(&left_open::without(source, &open), options, includes);
+    made.map.overwritten(&open);
+    made
 }

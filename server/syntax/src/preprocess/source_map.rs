@@ -218,6 +218,18 @@ impl SourceMap {
         &self.blanks
     }
 
+    /// These bytes of the source were overwritten with spaces before it was read.
+    pub(super) fn overwritten(&mut self, source: &[Range<usize>]) {
+        let places = source.iter().filter_map(|part| {
+            let output = self.to_output(part.start)?;
+            let output = output..output + part.len();
+            self.is_verbatim(output.clone()).then_some(output)
+        });
+        let places: Vec<Range<usize>> = places.collect();
+        self.blanks.extend(places);
+        self.blanks.sort_by_key(|blank| blank.start);
+    }
+
     fn segment_at(&self, output: usize) -> Option<&Segment> {
         self.segments.get(self.first_segment_after(output))
     }

@@ -3,7 +3,10 @@
 pub(crate) mod simpler_power;
 
 use warplens_codegen::Class;
-use warplens_ir::Expr;
+use warplens_facts::facts::Site;
+use warplens_ir::{
+    BinaryOp, Expr, ExprKind, Fold, Language, Type, fold_block, fold_expression, known_function,
+};
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::arith::{self, Executed, Part, bits, constant, product};
@@ -59,13 +62,102 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
         costly.push(power);
         sites.push((site, format!("{} does", simpler.text)));
     }
-    arith::cheaper(
-        RULE.id,
+    if sites.is_empty() {
+        return Vec::new();
+    }
+    let gain = written_simpler(ctx, &sites).unwrap_or_else(|| arith::instead(ctx, &before, &after));
+    arith::cheaper_by(
+        (RULE.id, gain),
         &executed,
         &sites,
         (&before, &after),
         |quote, does| format!("`{quote}` is computed as a general power, {does}"),
     )
+}
+
+/// The predicted speedup of the kernel with something simpler at these places, compiled anew; `None` where it cannot be followed.
+fn written_simpler(ctx: &Context<'_>, sites: &[(Site, String)]) -> Option<f64> {
+    if !ctx.may_recompile() {
+        return None;
+    }
+    let mut kernel = ctx.kernel.clone();
+    let mut write = Write {
+        sites,
+        opencl: kernel.language == Language::OpenCl,
+    };
+    fold_block(&mut write, &mut kernel.body);
+    for routine in &mut kernel.routines {
+        fold_block(&mut write, &mut routine.body);
+    }
+    let again = ctx.recompile(&kernel)?;
+    Some(crate::believed(again.gain))
+}
+
+/// Writes powers as what does.
+struct Write<'a> {
+    sites: &'a [(Site, String)],
+    opencl: bool,
+}
+
+impl Fold for Write<'_> {
+    fn expression(&mut self, expression: &mut Expr) {
+        // A float that is raised in double precision for its exponent's sake, and becomes one again, stays one.
+        if let ExprKind::Cast(_, inner) = &expression.kind
+            && expression.ty == Type::FLOAT
+            && let Some(written) = self.written(inner, &Type::FLOAT)
+        {
+            *expression = written;
+        } else if let Some(written) = self.written(expression, &expression.ty) {
+            *expression = written;
+        }
+        fold_expression(self, expression);
+    }
+}
+
+impl Write<'_> {
+    fn written(&self, power: &Expr, ty: &Type) -> Option<Expr> {
+        if !self.sites.iter().any(|(site, _)| *site == power.site) {
+            return None;
+        }
+        let simpler = simpler(power)?;
+        let (_, [base, exponent]) = arith::called(power)? else {
+            return None;
+        };
+        let argument = if constant(base).is_some() {
+            exponent
+        } else {
+            base
+        };
+        let inner = match &argument.kind {
+            ExprKind::Cast(_, inner) => inner,
+            _ => argument,
+        };
+        if power.ty != *ty && inner.ty != *ty {
+            return None;
+        }
+        let value = |kind| Expr {
+            kind,
+            ty: ty.clone(),
+            site: power.site,
+        };
+        let argument = if inner.ty == *ty {
+            inner.clone()
+        } else if argument.ty == *ty {
+            argument.clone()
+        } else {
+            value(ExprKind::Cast(false, Box::new(argument.clone())))
+        };
+        if let Some(function) = simpler.function {
+            let function = known_function(function, self.opencl)?;
+            return Some(value(ExprKind::Call(function, vec![argument])));
+        }
+        let product = |so_far, _| {
+            let both = [so_far, argument.clone()].map(Box::new);
+            let [a, b] = both;
+            value(ExprKind::Binary(BinaryOp::Mul, a, b))
+        };
+        Some((0..simpler.products).fold(argument.clone(), product))
+    }
 }
 
 /// Two powers of one value.

@@ -1,5 +1,7 @@
 //! div/tid-branch: a condition that splits warps, with work behind it.
 
+mod first_threads;
+
 use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity};
 use warplens_models::Factor;
 
@@ -50,10 +52,12 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     splitting
         .into_iter()
         .filter_map(|(branch, fraction)| {
-            let gain = (1.0 - saved * weight(branch) / weights).recip();
+            let shared = (1.0 - saved * weight(branch) / weights).recip();
+            let rewritten = first_threads::gain(ctx, branch).filter(|gain| *gain > shared);
+            let gain = rewritten.unwrap_or(shared);
             let often = fraction >= 0.5 && operations(branch) >= PREDICATED;
             let matters = gain >= wording::WORTH_KNOWING || often;
-            matters.then(|| finding(ctx, branch, fraction, gain))
+            matters.then(|| finding(ctx, branch, fraction, gain, rewritten.is_some()))
         })
         .collect()
 }
@@ -132,7 +136,13 @@ fn weight(branch: &Branch) -> f64 {
         * f64::from(operations(branch))
 }
 
-fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Finding {
+fn finding(
+    ctx: &Context<'_>,
+    branch: &Branch,
+    fraction: f64,
+    gain: f64,
+    by_first_threads: bool,
+) -> Finding {
     let warps = if fraction > 0.9995 {
         "every warp diverges".to_owned()
     } else {
@@ -169,6 +179,11 @@ fn finding(ctx: &Context<'_>, branch: &Branch, fraction: f64, gain: f64) -> Find
                 branch.text
             )),
             Some(format!("{warps} on `{}`: {sides}", branch.text)),
+            by_first_threads.then(|| {
+                "let the first threads of the block do what every m-th does: `t * m < blockDim.x` in place of \
+                 `t % m == 0`, with `t * m` for `t` behind it"
+                    .to_owned()
+            }),
             Some(wording::gain(gain)),
             reservation,
         ]),

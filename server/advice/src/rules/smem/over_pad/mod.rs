@@ -2,8 +2,10 @@
 
 pub(crate) mod unpad_shared;
 
+use std::sync::Arc;
+
 use warplens_facts::facts::{Access, Certainty, Pattern, SharedArray, Space};
-use warplens_ir::{Storage, VarId};
+use warplens_ir::{Expr, Fold, Storage, Type, VarId, fold_block, fold_expression};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
@@ -56,7 +58,8 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
     }
     let rows: u64 = array.bytes / padded / u64::from(array.element_bytes.max(1));
     let saved = (padded - plain) * rows * u64::from(array.element_bytes);
-    let gain = ctx.trial(&[Change::LessSharedMemory(saved)])?;
+    let gain = unpadded(ctx, array, plain)
+        .map_or_else(|| ctx.trial(&[Change::LessSharedMemory(saved)]), Some)?;
     let name = &array.name;
     Some(Finding {
         rule: RULE.id,
@@ -79,6 +82,64 @@ fn finding(ctx: &Context<'_>, index: usize, array: &SharedArray) -> Option<Findi
         shared_array: Some(index),
         cure: None,
     })
+}
+
+/// The predicted speedup of the kernel without the padding, compiled anew: rows that begin on a boundary may be loaded several elements
+/// at once. `None` where it cannot be followed.
+fn unpadded(ctx: &Context<'_>, array: &SharedArray, plain: u64) -> Option<f64> {
+    if !ctx.may_recompile() {
+        return None;
+    }
+    let mut kernel = ctx.kernel.clone();
+    let at = kernel
+        .vars
+        .iter()
+        .position(|var| var.storage == Storage::Shared && var.site == array.site)?;
+    let padded = kernel.vars[at].ty.clone();
+    // Where another array is alike, its rows cannot be told from these by their type.
+    if kernel.vars.iter().filter(|var| var.ty == padded).count() > 1 {
+        return None;
+    }
+    let mut rows = Vec::new();
+    without_padding(&padded, plain, &mut rows)?;
+    let mut write = Rows { rows: &rows };
+    write.becomes(&mut kernel.vars[at].ty);
+    fold_block(&mut write, &mut kernel.body);
+    let again = ctx.recompile(&kernel)?;
+    Some(crate::believed(again.gain))
+}
+
+/// An array's type and those of its rows, each with what it is with rows of this many elements.
+fn without_padding(ty: &Type, plain: u64, rows: &mut Vec<(Type, Type)>) -> Option<Type> {
+    let Type::Array(inner, extent) = ty else {
+        return None;
+    };
+    let unpadded = match without_padding(inner, plain, rows) {
+        Some(row) => Type::Array(Arc::new(row), *extent),
+        None => Type::Array(Arc::clone(inner), Some(plain)),
+    };
+    rows.push((ty.clone(), unpadded.clone()));
+    Some(unpadded)
+}
+
+/// Makes rows as long as they are without the padding.
+struct Rows<'a> {
+    rows: &'a [(Type, Type)],
+}
+
+impl Rows<'_> {
+    fn becomes(&self, ty: &mut Type) {
+        if let Some((_, unpadded)) = self.rows.iter().find(|(padded, _)| padded == ty) {
+            *ty = unpadded.clone();
+        }
+    }
+}
+
+impl Fold for Rows<'_> {
+    fn expression(&mut self, expression: &mut Expr) {
+        self.becomes(&mut expression.ty);
+        fold_expression(self, expression);
+    }
 }
 
 /// The elements of a row, and how many there would be without the padding.
