@@ -506,7 +506,7 @@ check(':Warplens help makes the action that is chosen', function()
   vim.ui.select = function(entries, options, on_choice)
     offered = vim.tbl_map(options.format_item, entries)
     for _, entry in ipairs(entries) do
-      if entry.edit and entry.text:find('Pad `tile`', 1, true) then
+      if entry.edit and entry.title:find('Pad `tile`', 1, true) then
         return on_choice(entry)
       end
     end
@@ -1002,7 +1002,7 @@ check('a newcomer opens a bad transposition, makes the best fix and sees the new
     return now and milliseconds(now)
   end, lenses)
   -- The title promised what the lens shows.
-  assert(math.abs(before / after / best.speedup - 1) < 0.02, ('%g → %g ms, promised %gx'):format(before, after, best.speedup))
+  assert(math.abs(before / after / best.gain - 1) < 0.02, ('%g → %g ms, promised %gx'):format(before, after, best.gain))
   eventually('no finding', function()
     return #warnings('smem/bank-conflict') == 0
   end)

@@ -1,10 +1,19 @@
 // What `warplens.whatWouldHelp` answers, as the entries of a list.
 
 export interface Help<Edit> {
-  factors: { factor: string; speedup: number }[];
-  actions: { title: string; rule: string; speedup: number; edit: Edit }[];
-  /** Findings that no action cures; older servers do not list them. */
-  findings?: { title: string; rule: string; speedup: number; range: Place }[];
+  /** The largest gain first. */
+  entries: HelpItem<Edit>[];
+}
+
+export interface HelpItem<Edit> {
+  kind: "edit" | "finding" | "cause";
+  title: string;
+  gain: number;
+  /** Of an edit or a finding. */
+  rule?: string;
+  /** Where it is, or where most of it is. */
+  range?: Place | null;
+  edit?: Edit;
 }
 
 /** A range as the protocol has it. */
@@ -16,25 +25,17 @@ export interface HelpEntry<Edit> {
   label: string;
   description: string;
   edit?: Edit;
-  /** Where a finding is. */
+  /** Where a finding or a cause is. */
   place?: Place;
 }
 
-/** Actions, findings and causes together, the largest predicted speedup first; of equal ones in this order. */
+const ICONS = { edit: "lightbulb", finding: "search", cause: "info" };
+
+/** The entries as they come, what they are told by an icon. */
 export function entries<Edit>(help: Help<Edit>): HelpEntry<Edit>[] {
-  const all: [number, HelpEntry<Edit>][] = [
-    ...help.actions.map(({ title, rule, speedup, edit }): [number, HelpEntry<Edit>] => [
-      speedup,
-      { label: `$(lightbulb) ${title}`, description: rule, edit },
-    ]),
-    ...(help.findings ?? []).map(({ title, rule, speedup, range }): [number, HelpEntry<Edit>] => [
-      speedup,
-      { label: `$(search) ${title}`, description: rule, place: range },
-    ]),
-    ...help.factors.map(({ factor, speedup }): [number, HelpEntry<Edit>] => [
-      speedup,
-      { label: `$(info) without ${factor.replace("-", " ")}`, description: `${speedup.toFixed(2)}x faster` },
-    ]),
-  ];
-  return all.sort((a, b) => b[0] - a[0]).map(([, entry]) => entry);
+  return help.entries.map(({ kind, title, rule, range, edit }) => {
+    const entry = { label: `$(${ICONS[kind]}) ${title}`, description: rule ?? "what the kernel waits for" };
+    if (edit !== undefined) return { ...entry, edit };
+    return range ? { ...entry, place: range } : entry;
+  });
 }

@@ -41,6 +41,7 @@ impl Depends {
             Some("host") => Depends::Host,
             Some("arith" | "call" | "loop" | "tensor") => Depends::Thread,
             Some("occ" | "reg") => Depends::Residency,
+            _ if rule == "launch/tiny-block" => Depends::Residency,
             Some("local") => Depends::Resources,
             // Who gives an impossible block in the settings is told.
             _ if rule == "launch/impossible" => Depends::Resources,

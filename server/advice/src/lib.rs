@@ -31,7 +31,7 @@ use warplens_models::{Change, Factor, ModelInput};
 
 pub use catalogue::{catalogue, find, href};
 pub use rule::{Rule, State};
-pub use wording::VISIBLE as VISIBLE_GAIN;
+pub use wording::{VISIBLE as VISIBLE_GAIN, times};
 
 use rule::{Look, When};
 use rules::RULES;

@@ -61,7 +61,7 @@ pub(crate) fn faster(gain: f64) -> String {
 pub(crate) use self::faster as gain;
 
 /// `1.33x`, `14.2x`, `120x`.
-fn times(gain: f64) -> String {
+pub fn times(gain: f64) -> String {
     let places = if gain < 9.995 {
         2
     } else {

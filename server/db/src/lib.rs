@@ -64,6 +64,7 @@ mod flat;
 mod formula;
 mod graph;
 mod guard;
+mod help;
 mod kept_run;
 mod kinds;
 mod launch;
@@ -116,6 +117,7 @@ pub use blocks::{BlockChoice, BlockChoices, FixedBlock, LaunchArgument};
 pub use compilers::{KernelWithTool, PlacedReport};
 pub use engine::Engine;
 pub use graph::WorkFlow;
+pub use help::{Help, HelpKind, what_would_help};
 pub use kinds::{is_header, kernel_macros, language_by_content, may_hold_kernels};
 
 pub use project::Project;

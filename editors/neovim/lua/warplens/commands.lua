@@ -486,52 +486,30 @@ subcommands.compare = {
   end,
 }
 
---- Lists what the kernel is predicted to gain, the most first; an action that is chosen is made, a finding shown.
+--- Lists what the kernel is predicted to gain, the most first; an edit that is chosen is made, what else is chosen is shown.
 ---@param bufnr integer
 ---@param kernel string
 local function help(bufnr, kernel)
   local argument = { uri = uri(bufnr), kernel = kernel }
   warplens.execute(bufnr, 'warplens.whatWouldHelp', argument, function(answer, client)
-    local entries = {}
-    for _, action in ipairs(answer.actions) do
-      table.insert(entries, { text = action.title, speedup = action.speedup, edit = action.edit })
-    end
-    -- Older servers do not list findings that no action cures.
-    for _, found in ipairs(answer.findings or {}) do
-      table.insert(entries, { text = found.title, speedup = found.speedup, range = found.range })
-    end
-    for _, factor in ipairs(answer.factors) do
-      local text = ('without %s: %.2fx faster'):format(factor.factor:gsub('%-', ' '), factor.speedup)
-      table.insert(entries, { text = text, speedup = factor.speedup })
-    end
+    local entries = answer.entries
     if #entries == 0 then
       return warplens.notify(('%s: nothing is predicted to help'):format(kernel))
     end
-    -- The sort is stable: actions come before equal findings, these before equal causes.
-    local order = {}
-    for at, entry in ipairs(entries) do
-      order[entry] = at
-    end
-    table.sort(entries, function(a, b)
-      if a.speedup ~= b.speedup then
-        return a.speedup > b.speedup
-      end
-      return order[a] < order[b]
-    end)
     vim.ui.select(entries, {
       prompt = 'What would help ' .. kernel,
       kind = 'warplens.help',
       format_item = function(entry)
-        return (entry.edit and '* ' or '  ') .. entry.text
+        return (entry.edit and '* ' or '  ') .. entry.title
       end,
     }, function(entry)
       if entry and entry.edit then
         vim.lsp.util.apply_workspace_edit(entry.edit, client.offset_encoding)
-      elseif entry and entry.range then
+      elseif entry and type(entry.range) == 'table' then
         local place = { uri = argument.uri, range = entry.range }
         vim.lsp.util.show_document(place, client.offset_encoding, { focus = true })
       elseif entry then
-        -- A cause has neither edit nor place: the page says where it comes from.
+        -- A cause without a place: the page says where it comes from.
         M.run({ 'breakdown', kernel }, bufnr)
       end
     end)

@@ -86,10 +86,10 @@ end
 ---@param bufnr integer
 function M.fixes(bufnr)
   warplens.execute(bufnr, 'warplens.fixes', { uri = vim.uri_from_bufnr(bufnr) }, function(answer, client)
-    if #answer.actions == 0 then
+    if #answer.entries == 0 then
       return warplens.notify('no fix is offered in this file', vim.log.levels.INFO)
     end
-    vim.ui.select(answer.actions, {
+    vim.ui.select(answer.entries, {
       prompt = 'Fixes in this file',
       kind = 'warplens.fixes',
       format_item = function(action)

@@ -42,14 +42,14 @@ export async function compareKernels(app: App, given: Target = {}): Promise<void
 
 export async function fixes(app: App, given: { uri?: string } = {}): Promise<void> {
   const uri = given.uri ?? requireEditor().document.uri.toString();
-  const { actions } = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: "warplens: trying fixes" }, () =>
-    app.session.execute<Pick<Help<WorkspaceEdit>, "actions">>("warplens.fixes", { uri }),
+  const help = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: "warplens: trying fixes" }, () =>
+    app.session.execute<Help<WorkspaceEdit>>("warplens.fixes", { uri }),
   );
-  if (actions.length === 0) {
+  if (help.entries.length === 0) {
     void vscode.window.showInformationMessage(`${fileOf(uri)}: no fix is offered`);
     return;
   }
-  const choice = await vscode.window.showQuickPick(entries({ actions, factors: [] }), {
+  const choice = await vscode.window.showQuickPick(entries(help), {
     title: `Fixes in ${fileOf(uri)}`,
     placeHolder: "The largest gain first; one that is chosen is made",
     matchOnDescription: true,

@@ -1,4 +1,4 @@
-// warplens.whatWouldHelp: what a kernel is predicted to gain, the most first; an action that is chosen is applied, a finding shown.
+// warplens.whatWouldHelp: what a kernel is predicted to gain, the most first; an edit that is chosen is applied, what else is chosen is shown.
 
 import * as vscode from "vscode";
 import type { WorkspaceEdit } from "vscode-languageclient/node";
@@ -22,13 +22,13 @@ export async function whatWouldHelp(app: App, given: Target = {}): Promise<void>
   const items: Entry[] = found.map(({ label, description, edit, place }) => ({ label, description, edit, place }));
   const choice = await vscode.window.showQuickPick(items, {
     title: `What would help ${target.kernel}`,
-    placeHolder: "A light bulb is an edit that is made when it is chosen, a magnifying glass a finding; the others are causes",
+    placeHolder: "A light bulb is an edit that is made when it is chosen; findings and causes lead to their place",
     matchOnDescription: true,
   });
   if (choice === undefined) return;
   if (choice.edit !== undefined) await app.session.apply(choice.edit);
   else if (choice.place !== undefined) await show(target.uri, choice.place);
-  // A cause has neither edit nor place: the page says where it comes from.
+  // A cause without a place: the page says where it comes from.
   else await vscode.commands.executeCommand("warplens.breakdown", target);
 }
 

@@ -2,46 +2,29 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entries } from "../../src/help";
 
-test("actions and causes are one list, the largest gain first", () => {
-  const found = entries({
-    factors: [
-      { factor: "latency", speedup: 1.5 },
-      { factor: "bank-conflicts", speedup: 3 },
-    ],
-    actions: [
-      { title: "Pad `tile`", rule: "smem/bank-conflict", speedup: 3, edit: "pad" },
-      { title: "Remove the barrier", rule: "sync/redundant-barrier", speedup: 1, edit: "remove" },
-    ],
-  });
-  assert.deepEqual(
-    found.map(({ label, edit }) => [label, edit]),
-    [
-      ["$(lightbulb) Pad `tile`", "pad"],
-      ["$(info) without bank conflicts", undefined],
-      ["$(info) without latency", undefined],
-      ["$(lightbulb) Remove the barrier", "remove"],
-    ],
-  );
-  assert.equal(found[1]?.description, "3.00x faster");
-});
+const range = { start: { line: 3, character: 2 } };
 
-test("findings that no action cures are among them", () => {
-  const range = { start: { line: 3, character: 2 } };
+test("edits, findings and causes are one list in the server's order", () => {
   const found = entries({
-    factors: [{ factor: "latency", speedup: 1.5 }],
-    actions: [{ title: "Pad `tile`", rule: "smem/bank-conflict", speedup: 3, edit: "pad" }],
-    findings: [{ title: "201x: launch more blocks", rule: "launch/small-grid", speedup: 201, range }],
+    entries: [
+      { kind: "finding", title: "201x: launch more blocks", gain: 201, rule: "launch/small-grid", range },
+      { kind: "edit", title: "Pad `tile`", gain: 3, rule: "smem/bank-conflict", range, edit: "pad" },
+      { kind: "cause", title: "1.50x: without latency, most of it in line 4", gain: 1.5, range },
+      { kind: "cause", title: "1.20x: without occupancy", gain: 1.2, range: null },
+    ],
   });
   assert.deepEqual(
-    found.map(({ label, place }) => [label, place]),
+    found.map(({ label, edit, place }) => [label, edit, place]),
     [
-      ["$(search) 201x: launch more blocks", range],
-      ["$(lightbulb) Pad `tile`", undefined],
-      ["$(info) without latency", undefined],
+      ["$(search) 201x: launch more blocks", undefined, range],
+      ["$(lightbulb) Pad `tile`", "pad", undefined],
+      ["$(info) 1.50x: without latency, most of it in line 4", undefined, range],
+      ["$(info) 1.20x: without occupancy", undefined, undefined],
     ],
   );
+  assert.equal(found[1]?.description, "smem/bank-conflict");
 });
 
 test("nothing helps", () => {
-  assert.deepEqual(entries({ factors: [], actions: [] }), []);
+  assert.deepEqual(entries({ entries: [] }), []);
 });

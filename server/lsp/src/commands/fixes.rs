@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
+use warplens_db::Help;
 
-use crate::commands::what_would_help::action;
+use crate::commands::what_would_help::entry;
 use crate::session::Session;
 
 #[derive(Deserialize)]
@@ -15,12 +16,12 @@ struct FixesParams {
 }
 
 /// Returns the edits that are offered anywhere in a file, the largest predicted gain first; of equal ones those with fewer changes:
-/// `{actions}`, each as `warplens.whatWouldHelp` has it.
+/// `{entries}`, each as `warplens.whatWouldHelp` has it.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let FixesParams { uri } = super::params(super::FIXES, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
     let shared = session.clone();
-    let actions = session
+    let entries = session
         .run(move |_| {
             let mut fixes = shared.engine().fixes(
                 &analysed.document,
@@ -35,11 +36,11 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                     .total_cmp(&a.gain)
                     .then_with(|| changed(a).cmp(&changed(b)))
             });
-            let actions = fixes.iter();
-            actions
-                .map(|fix| action(&analysed, fix, shared.peer()))
+            let entries = fixes.iter();
+            entries
+                .map(|fix| entry(&analysed, &Help::edit(fix), shared.peer()))
                 .collect::<Vec<_>>()
         })
         .await?;
-    Ok(json!({"actions": actions}))
+    Ok(json!({"entries": entries}))
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
-use warplens_advice::VISIBLE_GAIN;
-use warplens_db::{PlacedFinding, PlacedFix, PlacedKernel};
+use warplens_advice::{VISIBLE_GAIN, times};
+use warplens_db::{Help, HelpKind, PlacedFinding, PlacedFix, PlacedKernel};
+use warplens_models::Factor;
 
 use crate::convert;
 use crate::documents::Analysed;
@@ -15,18 +16,14 @@ use crate::peer::Peer;
 use crate::requests::invalid;
 use crate::session::Session;
 
-/// A factor below this speedup would not help.
-const HELPS: f64 = 1.01;
-
 #[derive(Deserialize)]
 struct WhatWouldHelpParams {
     uri: String,
     kernel: String,
 }
 
-/// Returns what the kernel would gain, the most first: `factors`, each the speedup of the kernel without one cause of
-/// waiting; `actions`, each with its title, its rule, its predicted speedup and the edit that a client applies; and `findings` of a
-/// visible gain that no action cures, each with its headline, its rule, what it is predicted to gain and its place.
+/// Returns what would help the kernel as one list, the largest gain first: `entries`, each with its `kind` (`edit`, `finding` or `cause`),
+/// its title, its predicted gain and the place that it is about; an edit with what a client applies, a cause with its factor.
 pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     let WhatWouldHelpParams { uri, kernel } = super::params(super::WHAT_WOULD_HELP, argument)?;
     let analysed = super::document::analysed(session, &uri).await?;
@@ -35,29 +32,13 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
         .run(move |_| {
             let mut kernels = analysed.file.kernels.iter();
             let placed = kernels.find(|placed| placed.analysis.facts.name == name)?;
-            let mut factors: Vec<(&str, f64)> = placed
-                .analysis
-                .what_if()
+            let (fixes, findings) = cures(&shared, &analysed, placed);
+            let entries = warplens_db::what_would_help(placed, findings, &fixes);
+            let entries: Vec<Value> = entries
                 .iter()
-                .filter(|(_, _, speedup)| speedup.is_finite() && *speedup >= HELPS)
-                .map(|(factor, _, speedup)| (factor.name(), *speedup))
+                .map(|one| entry(&analysed, one, shared.peer()))
                 .collect();
-            factors.sort_by(|a, b| b.1.total_cmp(&a.1));
-            let factors: Vec<Value> = factors
-                .into_iter()
-                .map(|(factor, speedup)| json!({"factor": factor, "speedup": speedup}))
-                .collect();
-            let (mut fixes, findings) = cures(&shared, &analysed, placed);
-            fixes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-            let actions: Vec<Value> = fixes
-                .iter()
-                .map(|fix| action(&analysed, fix, shared.peer()))
-                .collect();
-            let findings = findings.into_iter();
-            let findings: Vec<Value> = findings
-                .map(|one| finding(&analysed, one, shared.peer()))
-                .collect();
-            Some(json!({"kernel": name, "factors": factors, "actions": actions, "findings": findings}))
+            Some(json!({"kernel": name, "entries": entries}))
         })
         .await?;
     page.ok_or_else(|| invalid(format!("there is no kernel `{kernel}` in this file")))
@@ -110,25 +91,44 @@ fn cures<'a>(
     (fixes, left)
 }
 
-/// A finding with its headline, its rule and what it is predicted to gain.
-fn finding(analysed: &Analysed, found: &PlacedFinding, peer: &Peer) -> Value {
-    json!({
-        "title": found.message,
-        "rule": found.rule,
-        "speedup": found.gain,
-        "range": peer.encoding.to_range(analysed.document.rope(), &found.range),
-    })
+/// An entry of the list.
+pub fn entry(analysed: &Analysed, help: &Help, peer: &Peer) -> Value {
+    let rope = analysed.document.rope();
+    let range = help.range.as_ref();
+    let mut entry = json!({
+        "kind": help.kind.name(),
+        "gain": help.gain,
+        "range": range.map(|bytes| peer.encoding.to_range(rope, bytes)),
+    });
+    match help.kind {
+        HelpKind::Edit(fix) => {
+            entry["title"] = fix.title.clone().into();
+            entry["rule"] = fix.rule.into();
+            entry["edit"] = json!(convert::workspace_edit(analysed, &fix.edits, peer));
+        }
+        HelpKind::Finding(finding) => {
+            entry["title"] = finding.message.clone().into();
+            entry["rule"] = finding.rule.into();
+        }
+        HelpKind::Cause(factor) => {
+            let line = range.map(|bytes| peer.encoding.to_range(rope, bytes).start.line + 1);
+            let most = line.map_or_else(String::new, |line| format!(", most of it in line {line}"));
+            let gain = times(help.gain);
+            entry["title"] = format!("{gain}: without {}{most}", words(factor)).into();
+            entry["factor"] = factor.name().into();
+        }
+    }
+    entry
 }
 
-/// An edit with its title, its rule and its predicted speedup.
-pub fn action(analysed: &Analysed, fix: &PlacedFix, peer: &Peer) -> Value {
-    let rope = analysed.document.rope();
-    let first = fix.edits.first().map(|(bytes, _)| bytes.clone());
-    json!({
-        "title": fix.title,
-        "rule": fix.rule,
-        "speedup": fix.gain,
-        "range": first.map(|bytes| peer.encoding.to_range(rope, &bytes)),
-        "edit": convert::workspace_edit(analysed, &fix.edits, peer),
-    })
+/// What a factor is, in words.
+fn words(factor: Factor) -> &'static str {
+    match factor {
+        Factor::BankConflicts => "bank conflicts",
+        Factor::Uncoalesced => "uncoalesced accesses",
+        Factor::Divergence => "divergence",
+        Factor::Latency => "the latency of memory",
+        Factor::Synchronisation => "waits at barriers",
+        Factor::Occupancy => "limits of occupancy",
+    }
 }

@@ -676,25 +676,25 @@ async fn what_would_help_is_listed_by_gain_and_its_edits_can_be_applied() {
     let kernel = json!({"uri": URI, "kernel": "transpose"});
     let help = client.command("warplens.whatWouldHelp", kernel).await;
     assert_eq!(help["kernel"], "transpose");
-    for list in ["factors", "actions"] {
-        let speedups: Vec<f64> = help[list]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .map(|one| one["speedup"].as_f64().expect("a number"))
-            .collect();
-        assert!(!speedups.is_empty(), "{list}: {help:#}");
-        assert!(speedups.iter().all(|speedup| *speedup >= 1.0), "{help:#}");
-        assert!(speedups.is_sorted_by(|a, b| a >= b), "{help:#}");
-    }
-    let action = &help["actions"][0];
-    assert_eq!(action["rule"], "smem/bank-conflict", "{help:#}");
-    let title = action["title"].as_str().expect("a title");
+    let entries = help["entries"].as_array().expect("a list");
+    let gains: Vec<f64> = entries
+        .iter()
+        .map(|one| one["gain"].as_f64().expect("a number"))
+        .collect();
+    assert!(gains.iter().all(|gain| *gain >= 1.0), "{help:#}");
+    assert!(gains.is_sorted_by(|a, b| a >= b), "{help:#}");
+    let edit = &entries[0];
+    assert_eq!(edit["kind"], "edit", "{help:#}");
+    assert_eq!(edit["rule"], "smem/bank-conflict", "{help:#}");
+    let title = edit["title"].as_str().expect("a title");
     assert!(title.starts_with("Pad `tile`"), "{title}");
-    let edits = action["edit"].to_string();
+    let edits = edit["edit"].to_string();
     assert!(edits.contains("newText") && edits.contains(URI), "{edits}");
-    // What an action cures is not told twice.
-    assert_eq!(help["findings"], json!([]), "{help:#}");
+    // What an edit cures is not told twice, neither as a finding nor as a cause.
+    for other in &entries[1..] {
+        assert_ne!(other["kind"], "finding", "{help:#}");
+        assert_ne!(other["factor"], "bank-conflicts", "{help:#}");
+    }
     client.finish().await;
 }
 
@@ -706,11 +706,10 @@ async fn what_would_help_has_the_findings_that_no_action_cures() {
     let (mut client, found) = open(json!({}), few).await;
     let kernel = json!({"uri": URI, "kernel": "fill"});
     let help = client.command("warplens.whatWouldHelp", kernel).await;
-    let [small] = help["findings"].as_array().expect("a list").as_slice() else {
-        panic!("{help:#}")
-    };
+    let small = &help["entries"][0];
+    assert_eq!(small["kind"], "finding", "{help:#}");
     assert_eq!(small["rule"], "launch/small-grid");
-    assert!(small["speedup"].as_f64() > Some(2.0), "{small}");
+    assert!(small["gain"].as_f64() > Some(2.0), "{small}");
     let title = small["title"].as_str().expect("a title");
     assert!(title.contains("x: launch more blocks"), "{title}");
     let published = found
@@ -718,6 +717,27 @@ async fn what_would_help_has_the_findings_that_no_action_cures() {
         .find(|one| one["code"] == "launch/small-grid")
         .expect("it is published");
     assert_eq!(small["range"], published["range"]);
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn what_would_help_has_the_causes_that_no_finding_says() {
+    let gather = "// warplens: block=(256) grid=(65536) n=16777216\n\
+                  __global__ void gather(float *out, const float *in, const int *index, int n) {\n    \
+                  int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                  if (i < n) out[i] = in[index[i]];\n}\n";
+    let (mut client, _) = open(json!({}), gather).await;
+    let kernel = json!({"uri": URI, "kernel": "gather"});
+    let help = client.command("warplens.whatWouldHelp", kernel).await;
+    let cause = &help["entries"][0];
+    assert_eq!(cause["kind"], "cause", "{help:#}");
+    assert_eq!(cause["factor"], "uncoalesced", "{help:#}");
+    assert_eq!(cause["range"]["start"]["line"], 3, "{help:#}");
+    let title = cause["title"].as_str().expect("a title");
+    assert!(
+        title.ends_with("x: without uncoalesced accesses, most of it in line 4"),
+        "{title}"
+    );
     client.finish().await;
 }
 

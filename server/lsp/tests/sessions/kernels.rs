@@ -159,22 +159,22 @@ async fn the_fixes_of_a_file_come_with_the_best_gain_first() {
         .replace("(32,32) n", "(2,2) n");
     let mut client = open(&format!("{small}{tile}")).await;
     let answer = client.command("warplens.fixes", json!({"uri": URI})).await;
-    let actions = answer["actions"].as_array().expect("a list");
-    let gains: Vec<f64> = actions
+    let entries = answer["entries"].as_array().expect("a list");
+    let gains: Vec<f64> = entries
         .iter()
-        .filter_map(|one| one["speedup"].as_f64())
+        .filter_map(|one| one["gain"].as_f64())
         .collect();
     assert!(
         gains.len() >= 2 && gains.is_sorted_by(|a, b| a >= b),
-        "{actions:#?}"
+        "{entries:#?}"
     );
-    let rules: Vec<&str> = actions
+    let rules: Vec<&str> = entries
         .iter()
         .filter_map(|one| one["rule"].as_str())
         .collect();
     assert!(rules.contains(&"smem/bank-conflict"), "{rules:?}");
     assert!(
-        actions
+        entries
             .iter()
             .all(|one| one["edit"].is_object() && one["range"].is_object())
     );

@@ -131,7 +131,7 @@ async fn lenses_stay_while_half_a_statement_is_typed_before_a_launch_or_a_kernel
         };
         let first = |found: &Value| place(&found.as_array().expect("lenses")[0]);
         let before = first(&client.ask("textDocument/codeLens", lenses.clone()).await);
-        for (at, letter) in typed.chars().enumerate() {
+        for (at, letter) in typed.char_indices() {
             let here = json!({"line": line, "character": at});
             let change = json!({"range": {"start": here, "end": here}, "text": letter.to_string()});
             client
