@@ -81,7 +81,7 @@ impl<K: Hash + Eq + Copy, V> Memo<K, V> {
         }
     }
 
-    /// A document was closed: what was last used some documents ago goes, unless somebody holds it.
+    /// A document was closed: what was last used some documents ago goes, unless a thread holds it.
     pub(crate) fn closed(&self) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = kept.clock;

@@ -137,7 +137,7 @@ fn what_a_finding_gains_is_what_its_best_action_gains() {
     }
 }
 
-/// A sum of the block in shared memory; the condition, and what stands for the thread behind it.
+/// A sum of the block in shared memory; the condition, and what it guards.
 fn tree(condition: &str, takes: &str) -> String {
     format!(
         "// warplens: block=256 grid=262144 n=67108864\n\
