@@ -234,7 +234,7 @@ impl Files for Database {
 pub(crate) struct Queries {
     /// The handle that inputs are changed with, and what it has taken in.
     whole: Mutex<(Database, TakenIn)>,
-    /// Somebody waits to change them.
+    /// A thread waits to change them.
     changing: Arc<AtomicBool>,
 }
 
