@@ -47,8 +47,10 @@ pub(crate) struct Contents {
     /// The same without classes, and what of a header launches depend on.
     pub(crate) told: Memo<u64, Vec<(usize, LaunchSite)>>,
     pub(crate) launching: Memo<u64, u64>,
-    /// `queries::runs`: what a run does, with where the items stood.
+    /// `queries::runs`: what a run does, with where the items stood, by what it depends on; and which parameters of kernels it asked about,
+    /// by all but that.
     pub(crate) runs: Memo<u64, KeptRun>,
+    pub(crate) asked_of_runs: Memo<u64, Vec<(String, usize)>>,
     /// What a text with programs in its literals builds them with.
     pub(crate) builds: Memo<u64, Vec<Build>>,
     /// `queries::launchers`: launches by a text's functions as another text calls them.
@@ -84,6 +86,7 @@ impl Default for Contents {
             told: Memo::new(kernels),
             launching: Memo::new(2 * units),
             runs: Memo::new(units),
+            asked_of_runs: Memo::new(units),
             builds: Memo::new(kernels),
             called: Memo::new(kernels),
             kernels: Memo::new(kernels),
@@ -107,6 +110,7 @@ impl Contents {
         self.told.set_room(room.kernels);
         self.launching.set_room(2 * room.units);
         self.runs.set_room(room.units);
+        self.asked_of_runs.set_room(room.units);
         self.builds.set_room(room.kernels);
         self.called.set_room(room.kernels);
         self.kernels.set_room(room.kernels);
@@ -145,6 +149,7 @@ impl Contents {
         self.told.closed();
         self.launching.closed();
         self.runs.closed();
+        self.asked_of_runs.closed();
         self.builds.closed();
         self.called.closed();
     }
@@ -158,6 +163,7 @@ impl Contents {
         self.told.clear();
         self.launching.clear();
         self.runs.clear();
+        self.asked_of_runs.clear();
         self.builds.clear();
         self.called.clear();
         self.kernels.clear();

@@ -67,6 +67,7 @@ pub use loops::{HostLoop, LoopCall, LoopCallKind};
 pub use memory::{HostMemory, HostMemoryKind};
 pub use running::{Run, RunEvents, UNKNOWN_ARGUMENT, run};
 pub use state::Device;
+pub use written::may_write_to;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

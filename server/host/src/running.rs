@@ -83,6 +83,8 @@ pub struct RunEvents {
     pub builds: Vec<Build>,
     /// The walk ended early, or there is more than is kept.
     pub is_cut: bool,
+    /// Parameters of kernels by number of which it mattered whether the kernel may write to what they point to, in order.
+    pub asked: Vec<(String, usize)>,
 }
 
 /// What a program does where it is started like this, in its order. `texts`: the file with `main` first, then all that it
@@ -124,11 +126,14 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
         let cut = host.is_spent() || host.lost_events;
         let (sites, became) = merged(std::mem::take(&mut host.sites));
         let (events, more) = events::merged(std::mem::take(&mut host.events), &became);
+        let mut asked: Vec<(String, usize)> = host.writes.keys().cloned().collect();
+        asked.sort_unstable();
         Some(RunEvents {
             sites,
             events,
             builds: builds::different(std::mem::take(&mut host.builds)),
             is_cut: cut || more,
+            asked,
         })
     };
     std::thread::scope(|scope| {

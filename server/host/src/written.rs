@@ -4,9 +4,11 @@ use super::index::declared_name;
 use super::nodes::{parameter_list, parts, text};
 use super::state::Host;
 use super::value::{KernelName, Value};
-use warplens_hir::Source;
+use std::sync::Arc;
+
+use warplens_hir::{Item, ItemKind, Source, node_ending};
 use warplens_syntax::nodes::PointerExpression;
-use warplens_syntax::{Field, Kind, Node, PointerOperator, has_word};
+use warplens_syntax::{Expanded, Field, Kind, Node, PointerOperator, has_word};
 
 /// Nodes of a kernel that are looked at.
 const MOST_NODES: usize = 50_000;
@@ -57,6 +59,21 @@ impl Host<'_> {
         self.writes.insert(key, writes);
         writes
     }
+}
+
+/// Whether a kernel that texts define may write to what its parameter of that number points to; true where none defines it.
+pub fn may_write_to(texts: &[(&Arc<Expanded>, &[Item])], kernel: &str, at: usize) -> bool {
+    let defined = texts.iter().flat_map(|(text, items)| {
+        let named = |item: &&Item| matches!(&item.kind, ItemKind::Kernel(name) if name == kernel);
+        items.iter().filter(named).map(move |item| (*text, item))
+    });
+    let mut all = defined.peekable();
+    all.peek().is_none()
+        || all.any(|(text, item)| {
+            let node = node_ending(text, &item.range, &[Kind::FunctionDefinition]);
+            node.and_then(|node| may_write(node, at, Source::new(text, false)))
+                .unwrap_or(true)
+        })
 }
 
 /// The variables that a value leads to.

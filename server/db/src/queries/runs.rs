@@ -18,7 +18,9 @@ use warplens_base::{
     in_script, split_command,
 };
 use warplens_hir::{Item, ItemKind};
-use warplens_host::{Build, Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, run};
+use warplens_host::{
+    Build, Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, may_write_to, run,
+};
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, has_word};
 
@@ -418,19 +420,30 @@ pub(crate) fn program_run(
             environment: start.environment.clone(),
             device: Some(device(how.profile())),
         };
-        // What is typed in a kernel leaves the run as it is.
+        let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = texts
+            .headers
+            .iter()
+            .chain(&texts.linked)
+            .map(|text| (text, contents.items(text)))
+            .collect();
+        let mut all: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
+        all.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
+        // What is typed in a kernel leaves the run as it is, but for what the kernel writes.
         let key = hash(&[&program.launching(), &*start, &how.profile().id]);
-        let kept = contents.runs.get_or(key, || {
-            let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = texts
-                .headers
+        let with = |asked: &[(String, usize)]| {
+            let writes: Vec<bool> = asked
                 .iter()
-                .chain(&texts.linked)
-                .map(|text| (text, contents.items(text)))
+                .map(|(kernel, at)| may_write_to(&all, kernel, *at))
                 .collect();
-            let mut all: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
-            all.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
+            hash(&[&key, &writes])
+        };
+        let known = contents.asked_of_runs.get(key);
+        let kept = known.and_then(|asked| contents.runs.get(with(&asked)));
+        let kept = kept.unwrap_or_else(|| {
             let found = run(&all, &program.unit, &started).unwrap_or_default();
-            KeptRun::new(found, program)
+            let kept = KeptRun::new(found, program);
+            contents.asked_of_runs.put(key, kept.asked().to_vec());
+            contents.runs.put(with(kept.asked()), kept)
         });
         let done = kept.placed(program);
         let mut read = texts.read.clone();

@@ -244,6 +244,53 @@ fn a_comment_in_a_header_computes_nothing_again() {
     assert_eq!(lines(after), [2, 2]);
 }
 
+/// What a kernel writes decides what a run of its program finds in memory: a store that was half-typed and is there again is not forgotten.
+#[test]
+fn a_run_is_another_once_the_kernel_writes_something_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("k.cu");
+    let text = |body: &str| {
+        format!(
+            "__global__ void k(int *o, const int *a) {{ int i = threadIdx.x; if (o[i] > 2) {{ {body} }} }}\n\
+             int main() {{\n  int h[64]; for (int i = 0; i < 64; i++) h[i] = i;\n  int *d, *e;\n\
+             cudaMalloc(&d, 256); cudaMalloc(&e, 256);\n\
+             cudaMemcpy(e, h, 256, cudaMemcpyHostToDevice); cudaMemset(d, 0, 256);\n\
+             for (int r = 0; r < 2; r++) k<<<1, 64>>>(d, e);\n}}\n"
+        )
+    };
+    let shown = |session: &Session| {
+        let analysis = session.analysis();
+        let facts = &analysis.kernels[0].analysis.facts;
+        let branches = facts.branches.iter();
+        branches
+            .map(|branch| format!("{:?} {:?}", branch.divergent_fraction, branch.why))
+            .collect::<Vec<_>>()
+    };
+    let open = Arc::new(OpenFiles::new(DiskFiles::new()));
+    let engine = || {
+        let project = Project::new(open.clone(), vec![folder.path().to_path_buf()]);
+        Engine::with_project(Profiles::builtin(), project)
+    };
+    let of = |engine: Engine, body: &str| {
+        open.set(&path, text(body));
+        Session {
+            engine,
+            path: path.clone(),
+            document: Document::new(&text(body), Language::Cuda),
+        }
+    };
+    let (store, none) = ("o[i] = a[i];", "o[i];");
+    let fresh = shown(&of(engine(), store));
+    let without = of(engine(), none);
+    assert_ne!(
+        shown(&without),
+        fresh,
+        "what is set is known where nothing is stored"
+    );
+    let mended = of(without.engine, store);
+    assert_eq!(shown(&mended), fresh);
+}
+
 #[test]
 fn a_header_that_misses_another_serves_the_next_keystroke_until_that_is_there() {
     let folder = tempfile::tempdir().expect("a folder");

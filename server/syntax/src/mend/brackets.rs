@@ -22,7 +22,7 @@ enum Open {
 /// A brace that is open.
 #[derive(Clone, Copy)]
 struct Brace {
-    /// Its place among what is open.
+    /// Its number among what is open.
     index: usize,
     /// Where what it opens begins.
     start: usize,
