@@ -287,10 +287,12 @@ impl Session {
             self.outgoing
                 .publish(PublishDiagnosticsParams::new(open.uri, Vec::new(), None));
         }
+        // Work for threads that have nothing to do otherwise would keep them, and what they have in memory.
         if state.open.is_empty() {
             self.forget_later();
+        } else {
+            self.let_go();
         }
-        self.let_go();
         if matches!(open.content, Content::Config(_)) {
             self.analyse_all(&mut state);
             return;

@@ -263,7 +263,7 @@ fn a_run_is_another_once_the_kernel_writes_something_else() {
         let facts = &analysis.kernels[0].analysis.facts;
         let branches = facts.branches.iter();
         branches
-            .map(|branch| format!("{:?} {:?}", branch.divergent_fraction, branch.why))
+            .map(|branch| format!("{:?} {:?}", branch.divergent_warp_fraction, branch.why))
             .collect::<Vec<_>>()
     };
     let open = Arc::new(OpenFiles::new(DiskFiles::new()));

@@ -162,7 +162,7 @@ fn what_files_needed_goes_back_to_the_system_when_all_are_closed() {
     let closed = own(&server);
     // Threads end that had nothing to do for a while; the next thing to do finds what they left.
     let mut last = closed;
-    for round in 0..10 {
+    for round in 0..20 {
         std::thread::sleep(std::time::Duration::from_secs(2));
         open_and_close(&mut server, round..round + 1);
         last = own(&server);
