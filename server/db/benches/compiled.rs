@@ -200,6 +200,7 @@ fn measure(case: &Case) -> bool {
         reals: &[],
         extents: &[],
         boxes: &[],
+        cluster: None,
     };
     let analysing = median(|_| analyze(&request));
 

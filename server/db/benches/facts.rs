@@ -47,6 +47,7 @@ fn main() {
         reals: &[],
         extents: &[],
         boxes: &[],
+        cluster: None,
     };
     let facts = analyze(&request);
     assert_eq!(facts.not_understood, []);

@@ -447,7 +447,7 @@ impl Host<'_> {
                 self.give_array(&mut config, &field("kernelParams"));
                 let mark = self.graph_mark();
                 self.met(&kernels, &config, place, source);
-                self.into_graph(&value(1), mark);
+                self.taken_by_graph(&value(1), mark);
                 None
             }
             "cuLaunchKernel"
@@ -509,7 +509,7 @@ impl Host<'_> {
             "clEnqueueNDRangeKernel" => {
                 let dims = value(2).as_int();
                 let global = self.work_size(&value(4), dims);
-                let local = all_known(self.work_size(&value(5), dims));
+                let local = all_known(&self.work_size(&value(5), dims));
                 self.enqueue_argument(arguments.get(1)?, global, local, place, source);
                 error
             }
@@ -574,7 +574,7 @@ impl Host<'_> {
                 let Value::Object(kernel, slot) = value(0) else {
                     return Some(Value::Unknown);
                 };
-                let (global, local) = (range(&value(2)), all_known(range(&value(3))));
+                let (global, local) = (range(&value(2)), all_known(&range(&value(3))));
                 self.enqueue(&kernel, slot, global, local, node.byte_range(), source);
                 Some(Value::Unknown)
             }
@@ -600,7 +600,7 @@ impl Host<'_> {
             return None;
         }
         let field = |name: &str| first.value.at(&Step::Field(name.to_owned()));
-        let (global, local) = (range(&field("global")), all_known(range(&field("local"))));
+        let (global, local) = (range(&field("global")), all_known(&range(&field("local"))));
         // What it is called with is what it is launched with.
         let Value::Object(name, slot) = self.kernel_object(name) else {
             return None;
@@ -772,7 +772,7 @@ fn range(value: &Value) -> [Extent; 3] {
     }
 }
 
-fn all_known(extents: [Extent; 3]) -> Option<[u64; 3]> {
+fn all_known(extents: &[Extent; 3]) -> Option<[u64; 3]> {
     let [x, y, z] = extents.each_ref().map(Extent::known);
     Some([x?, y?, z?])
 }

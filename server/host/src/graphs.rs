@@ -46,7 +46,7 @@ impl Host<'_> {
                 let capturing = capturing.and_then(|running| running.graphs.capturing.take());
                 let graph = self.new_graph();
                 if let Some(mark) = capturing {
-                    self.into_graph(&graph, mark);
+                    self.taken_by_graph(&graph, mark);
                 }
                 self.written_through(value(1), graph);
             }
@@ -69,7 +69,7 @@ impl Host<'_> {
     }
 
     /// What was met since then is a graph's, where that is known.
-    pub(super) fn into_graph(&mut self, graph: &Value, since: Mark) {
+    pub(super) fn taken_by_graph(&mut self, graph: &Value, since: Mark) {
         let Some(number) = number(graph) else {
             return;
         };

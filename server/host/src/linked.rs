@@ -171,7 +171,7 @@ impl Linked {
 
     /// As a floating-point number.
     pub(super) fn real(self) -> Option<Linked> {
-        (self.divisor == 1 && self.times == 1 && !self.is_limited()).then(|| Linked {
+        (self.divisor == 1 && self.times == 1 && !self.is_limited()).then_some(Linked {
             whole: false,
             ..self
         })

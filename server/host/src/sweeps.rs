@@ -60,7 +60,7 @@ impl Host<'_> {
         let mut walked = Vec::new();
         for sample in 0..samples {
             let (from, to) = (sample * pairs / samples, (sample + 1) * pairs / samples);
-            let first = (from + to) / 2 * 2;
+            let first = u64::midpoint(from, to) * 2;
             for turn in [first, first + 1] {
                 let begins = self.sites.len();
                 self.turn_of(sweep, turn, times.saturating_mul(to - from), walk);

@@ -248,13 +248,13 @@ fn another_constant_compiles_to_what_it_compiles_to_alone() {
 
 /// Registers of a kernel that reads 24 places of a stage of a tile in each iteration.
 fn registers_of_places(place: &str) -> u32 {
-    let mut reads = String::new();
-    for at in 0..24 {
+    let reads = (0..24).map(|at| {
         let factor = 2 * at + 3;
-        reads += &format!(
+        format!(
             "{{ int row = threadIdx.x * {factor} % 64 * 16, column = (threadIdx.x ^ {at}) % 16 * 3; sum += *({place}); }}\n"
-        );
-    }
+        )
+    });
+    let reads: String = reads.collect();
     let text = format!(
         "__global__ void k(float *out, int steps) {{ __shared__ float tile[8192]; float sum = 0;\n\
          for (int s = 0; s < steps; s++) {{ int stage = s % 4; __syncthreads();\n{reads} }}\n\
