@@ -746,10 +746,14 @@ impl<'p> Host<'p> {
         let mut numbers: Vec<(String, FieldNumber)> = Vec::new();
         for base in self.with_bases(&class.name).into_iter().skip(1) {
             let own = if self.running.is_some() && self.depth < DEEPEST / 2 {
-                self.initial_fields(&Instance {
+                // Classes of one plain name in several namespaces may be bases of each other.
+                self.depth += DEEPEST / 8;
+                let own = self.initial_fields(&Instance {
                     name: base.clone(),
                     bindings: Rc::clone(&class.bindings),
-                })
+                });
+                self.depth -= DEEPEST / 8;
+                own
             } else {
                 Value::Unknown
             };
