@@ -35,14 +35,22 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let warps = threads.div_ceil(warp);
     let idle = warps * warp - threads;
     let gain = ctx.gain(Removal::IdleLanes);
-    // Most lanes of every warp idle, whatever the time that nothing predicts: how long a loop is, or how many blocks there are.
-    let unknown = launch.grid_source.is_assumption()
-        || launch.blocks() >= MANY && guesses_iterations(&ctx.input.flow.nodes);
-    let unpredicted = threads * FEW <= warp && gain < wording::VISIBLE && unknown;
+    // Most lanes of every warp idle, whatever the time that nothing predicts: how long a loop is, or how many blocks there are. Fewer
+    // warps gain nothing where the SMs had room for all.
+    let open = launch.grid_source.is_assumption();
+    let unknown = open
+        || gain < wording::VISIBLE
+            && launch.blocks() >= MANY
+            && guesses_iterations(&ctx.input.flow.nodes);
+    let unpredicted = threads * FEW <= warp && unknown;
+    let gain = if unpredicted { 1.0 } else { gain };
+    let predicted = wording::severity(gain, Certainty::Exact, true);
     let severity = if unpredicted {
         Severity::Information
+    } else if open {
+        predicted.min(Severity::Information)
     } else {
-        wording::severity(gain, Certainty::Exact, true)
+        predicted
     };
     let worth = if unpredicted {
         format!("up to {warp} threads share the issue of one (no prediction)")
