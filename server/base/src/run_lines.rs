@@ -414,10 +414,10 @@ fn listed_values(list: &str, variables: &BTreeMap<String, String>) -> Vec<String
         }
         let part = part.trim();
         if at % 2 == 1 {
-            let Some(numbers) = part.strip_prefix("seq ").and_then(sequence) else {
+            let Some(printed) = part.strip_prefix("seq ").and_then(sequence) else {
                 return Vec::new();
             };
-            values.extend(numbers);
+            values.extend(printed);
             continue;
         }
         for word in split_command(part) {
@@ -427,10 +427,17 @@ fn listed_values(list: &str, variables: &BTreeMap<String, String>) -> Vec<String
             match inside.and_then(|range| range.split_once("..")) {
                 Some((first, rest)) => {
                     let (last, step) = rest.split_once("..").unwrap_or((rest, "1"));
-                    let Some(numbers) = sequence(&format!("{first} {step} {last}")) else {
+                    let [Ok(first), Ok(step), Ok(last)] = [first, step, last].map(str::parse)
+                    else {
                         return Vec::new();
                     };
-                    values.extend(numbers);
+                    // A range counts towards its end, whatever the sign of its step.
+                    let step: i64 = if last < first {
+                        -i64::abs(step)
+                    } else {
+                        step.abs()
+                    };
+                    values.extend(numbers(first, step, last));
                 }
                 None => values.push(word),
             }
@@ -442,36 +449,25 @@ fn listed_values(list: &str, variables: &BTreeMap<String, String>) -> Vec<String
 
 /// The numbers that `seq` prints: of the last one, the first and the last, or with the step between them.
 fn sequence(arguments: &str) -> Option<Vec<String>> {
-    let numbers: Option<Vec<i64>> = arguments
-        .split_whitespace()
-        .map(|word| word.parse().ok())
-        .collect();
-    let (first, step, last) = match numbers?.as_slice() {
-        [last] => (1, 1, *last),
-        [first, last] => (*first, 1, *last),
-        [first, step, last] if *step != 0 => (*first, *step, *last),
-        _ => return None,
-    };
-    // A range of a shell runs down by itself.
-    let step = if (last < first) == (step < 0) {
-        step
-    } else {
-        step.checked_neg()?
-    };
+    let given: Result<Vec<i64>, _> = arguments.split_whitespace().map(str::parse).collect();
+    match given.ok()?.as_slice() {
+        [last] => Some(numbers(1, 1, *last)),
+        [first, last] => Some(numbers(*first, 1, *last)),
+        [first, step, last] => Some(numbers(*first, *step, *last)),
+        _ => None,
+    }
+}
+
+/// The numbers from the first to the last by a step, as many as are gone through; none for a step that does not lead there.
+fn numbers(first: i64, step: i64, last: i64) -> Vec<String> {
     let values = std::iter::successors(Some(first), |value| value.checked_add(step));
-    let values = values.take_while(|value| {
-        if step > 0 {
-            *value <= last
-        } else {
-            *value >= last
-        }
-    });
-    Some(
-        values
-            .take(MOST_VALUES)
-            .map(|value| value.to_string())
-            .collect(),
-    )
+    let within = |value: &i64| match step {
+        0 => false,
+        1.. => *value <= last,
+        _ => *value >= last,
+    };
+    let values = values.take_while(within).take(MOST_VALUES);
+    values.map(|value| value.to_string()).collect()
 }
 
 /// The variable of `i = 0; i < 8; i++` and its values.
@@ -787,6 +783,10 @@ mod tests {
         assert_eq!(
             given("L=\"3 5\"\nfor a in $L; do\nfor b in `seq 2`; do\n./main $a $b\ndone\ndone"),
             ["3 1", "3 2", "5 1", "5 2"]
+        );
+        assert_eq!(
+            given("for n in {4..1..2} $(seq 5 -2 1) $(seq 5 1); do ./main $n; done"),
+            ["4", "2", "5", "3", "1"]
         );
         // What only a shell can work out, and loops without end.
         assert_eq!(given("for f in data/*.txt; do\n./main $f\ndone"), ["\0"]);

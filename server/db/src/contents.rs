@@ -8,7 +8,7 @@ use warplens_host::{Build, HeaderNames, LaunchSite};
 use crate::estimates::Estimates;
 use crate::kept_run::KeptRun;
 use crate::lowered::Lowered;
-use crate::memo::Memo;
+use crate::memo::{Kept, Memo};
 use crate::{Finding, KernelAnalysis, ModelInput};
 
 /// Analyses, kernels in IR and units for which there is room. Units hold whole texts with their trees.
@@ -133,45 +133,36 @@ impl Contents {
         self.analyses.make_room(kernels);
     }
 
-    /// A document was closed, see [`Memo::closed`]. What holds others comes first.
+    /// All of them; what holds others comes first.
+    fn all(&self) -> [&dyn Kept; 17] {
+        [
+            &self.analyses,
+            &self.findings,
+            &self.estimates,
+            &self.inputs,
+            &self.facts,
+            &self.compiled,
+            &self.kernels,
+            &self.outlines,
+            &self.units,
+            &self.header_names,
+            &self.sites,
+            &self.told,
+            &self.launching,
+            &self.runs,
+            &self.asked_of_runs,
+            &self.builds,
+            &self.called,
+        ]
+    }
+
+    /// A document was closed, see [`Memo::closed`].
     pub(crate) fn closed(&self) {
-        self.analyses.closed();
-        self.findings.closed();
-        self.estimates.closed();
-        self.inputs.closed();
-        self.facts.closed();
-        self.compiled.closed();
-        self.kernels.closed();
-        self.outlines.closed();
-        self.units.closed();
-        self.header_names.closed();
-        self.sites.closed();
-        self.told.closed();
-        self.launching.closed();
-        self.runs.closed();
-        self.asked_of_runs.closed();
-        self.builds.closed();
-        self.called.closed();
+        self.all().into_iter().for_each(Kept::closed);
     }
 
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
-        self.outlines.clear();
-        self.units.clear();
-        self.header_names.clear();
-        self.sites.clear();
-        self.told.clear();
-        self.launching.clear();
-        self.runs.clear();
-        self.asked_of_runs.clear();
-        self.builds.clear();
-        self.called.clear();
-        self.kernels.clear();
-        self.compiled.clear();
-        self.facts.clear();
-        self.inputs.clear();
-        self.estimates.clear();
-        self.findings.clear();
-        self.analyses.clear();
+        self.all().into_iter().for_each(Kept::clear);
     }
 }

@@ -17,7 +17,6 @@ pub(crate) struct KeptRun {
     is_cut: bool,
     /// First byte and line of each item.
     items: Vec<(usize, u32)>,
-    asked: Vec<(String, usize)>,
 }
 
 impl KeptRun {
@@ -35,16 +34,10 @@ impl KeptRun {
                 .collect(),
             is_cut: run.is_cut,
             items: starts(program),
-            asked: run.asked,
         }
     }
 
-    /// Parameters of kernels that decided it by whether the kernel may write to what they point to.
-    pub(crate) fn asked(&self) -> &[(String, usize)] {
-        &self.asked
-    }
-
-    /// The same where the items are now.
+    /// The same where the items are now, without what was asked.
     pub(crate) fn placed(&self, program: &Program) -> RunEvents {
         let now = starts(program);
         let moved = Moved {
@@ -66,7 +59,7 @@ impl KeptRun {
                 .map(|(item, build)| build.moved(0, program.start(*item)))
                 .collect(),
             is_cut: self.is_cut,
-            asked: self.asked.clone(),
+            asked: Vec::new(),
         }
     }
 }

@@ -81,8 +81,21 @@ impl<K: Hash + Eq + Copy, V> Memo<K, V> {
         }
     }
 
+    pub(crate) fn get_or(&self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
+        self.get(key).unwrap_or_else(|| self.put(key, make()))
+    }
+}
+
+/// What is kept, whatever it is.
+pub(crate) trait Kept {
     /// A document was closed: what was last used some documents ago goes, unless a caller holds it.
-    pub(crate) fn closed(&self) {
+    fn closed(&self);
+    /// Everything goes.
+    fn clear(&self);
+}
+
+impl<K: Hash + Eq + Copy, V> Kept for Memo<K, V> {
+    fn closed(&self) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = kept.clock;
         kept.closed.push_back(now);
@@ -95,13 +108,9 @@ impl<K: Hash + Eq + Copy, V> Memo<K, V> {
         }
     }
 
-    pub(crate) fn clear(&self) {
+    fn clear(&self) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.values = FxHashMap::default();
-    }
-
-    pub(crate) fn get_or(&self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
-        self.get(key).unwrap_or_else(|| self.put(key, make()))
     }
 }
 

@@ -480,7 +480,7 @@ impl<'p> Host<'p> {
     }
 
     /// The same; an integer that is not known becomes a number of its own, so that what is computed from it is
-    /// seen to hang together.
+    /// known to depend on it.
     pub(super) fn read_number(&mut self, place: &Place) -> Value {
         let value = self.read(place);
         if value != Value::Unknown {

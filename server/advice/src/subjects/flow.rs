@@ -30,36 +30,42 @@ pub(crate) fn iterations(flow: &[Node], access: usize, around: f64) -> Option<f6
 
 /// [`iterations`] of every access, looked up once for all; 0 where they are a guess.
 pub(crate) fn iterations_of_all(flow: &[Node]) -> FxHashMap<usize, f64> {
-    fn walk(flow: &[Node], around: f64, found: &mut FxHashMap<usize, f64>) {
-        for node in flow {
-            match node {
-                Node::Access { access, .. } => {
-                    found.entry(*access).or_insert(around);
-                }
-                Node::Loop {
-                    trips, known, body, ..
-                } => walk(body, if *known { *trips } else { 0.0 }, found),
-                Node::Branch {
-                    then, otherwise, ..
-                } => {
-                    walk(then, around, found);
-                    walk(otherwise, around, found);
-                }
-                Node::Compute { .. } | Node::Barrier { .. } => {}
-            }
-        }
-    }
-    let mut found = FxHashMap::default();
-    walk(flow, 1.0, &mut found);
-    found
+    around_each(flow, Some(1.0), &|node| match node {
+        Node::Loop {
+            trips, known: true, ..
+        } => *trips,
+        _ => 0.0,
+    })
 }
 
 /// The innermost loop around each access that has one: the line of its head, and its iterations where they are a number.
 pub(crate) fn innermost(flow: &[Node]) -> FxHashMap<usize, (u32, Option<f64>)> {
-    fn walk(
+    around_each(flow, None, &|node| match node {
+        Node::Loop {
+            line,
+            trips,
+            known,
+            count,
+            ..
+        } => {
+            let number = *known && *count == TripCount::Number;
+            (*line, number.then_some(*trips))
+        }
+        _ => (0, None),
+    })
+}
+
+/// What `of_loop` says of the innermost loop around each access; outside of all loops `outside`, or nothing.
+fn around_each<T: Copy>(
+    flow: &[Node],
+    outside: Option<T>,
+    of_loop: &dyn Fn(&Node) -> T,
+) -> FxHashMap<usize, T> {
+    fn walk<T: Copy>(
         flow: &[Node],
-        around: Option<(u32, Option<f64>)>,
-        found: &mut FxHashMap<usize, (u32, Option<f64>)>,
+        around: Option<T>,
+        of_loop: &dyn Fn(&Node) -> T,
+        found: &mut FxHashMap<usize, T>,
     ) {
         for node in flow {
             match node {
@@ -68,27 +74,18 @@ pub(crate) fn innermost(flow: &[Node]) -> FxHashMap<usize, (u32, Option<f64>)> {
                         found.entry(*access).or_insert(around);
                     }
                 }
-                Node::Loop {
-                    body,
-                    line,
-                    trips,
-                    known,
-                    count,
-                } => {
-                    let number = *known && *count == TripCount::Number;
-                    walk(body, Some((*line, number.then_some(*trips))), found);
-                }
+                Node::Loop { body, .. } => walk(body, Some(of_loop(node)), of_loop, found),
                 Node::Branch {
                     then, otherwise, ..
                 } => {
-                    walk(then, around, found);
-                    walk(otherwise, around, found);
+                    walk(then, around, of_loop, found);
+                    walk(otherwise, around, of_loop, found);
                 }
                 Node::Compute { .. } | Node::Barrier { .. } => {}
             }
         }
     }
     let mut found = FxHashMap::default();
-    walk(flow, None, &mut found);
+    walk(flow, outside, of_loop, &mut found);
     found
 }

@@ -31,7 +31,7 @@ pub(crate) fn is_free(ctx: &Context<'_>) -> bool {
     ctx.facts.shared_arrays.is_empty() && !has_barriers(ctx) && ctx.kernel.required_block.is_none()
 }
 
-/// The gain of the same threads in other blocks; 1 where threads of a block may work together, or would do other work.
+/// The gain of the same threads in other blocks; 1 where threads of a block may work together, or have other work then.
 pub(crate) fn reshaped(ctx: &Context<'_>, grid: [u64; 3], block: [u64; 3]) -> f64 {
     if is_free(ctx) {
         ctx.gain(Removal::Launch { grid, block })

@@ -8,6 +8,7 @@
     reason = "a query owns what it is asked under"
 )]
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -420,14 +421,19 @@ pub(crate) fn program_run(
             environment: start.environment.clone(),
             device: Some(device(how.profile())),
         };
-        let others: Vec<(&Arc<Expanded>, Arc<Vec<Item>>)> = texts
-            .headers
-            .iter()
-            .chain(&texts.linked)
-            .map(|text| (text, contents.items(text)))
-            .collect();
-        let mut all: Vec<(&Arc<Expanded>, &[Item])> = vec![(&program.text, &program.items)];
-        all.extend(others.iter().map(|(text, items)| (*text, items.as_slice())));
+        // Only where it is run, or where its kernels' text matters.
+        let others = LazyCell::new(|| {
+            let texts = texts.headers.iter().chain(&texts.linked);
+            texts
+                .map(|text| (text, contents.items(text)))
+                .collect::<Vec<_>>()
+        });
+        let all = LazyCell::new(|| {
+            let others = others.iter().map(|(text, items)| (*text, items.as_slice()));
+            std::iter::once((&program.text, program.items.as_slice()))
+                .chain(others)
+                .collect::<Vec<_>>()
+        });
         // What is typed in a kernel leaves the run as it is, but for what the kernel writes.
         let key = hash(&[&program.launching(), &*start, &how.profile().id]);
         let with = |asked: &[(String, usize)]| {
@@ -441,9 +447,10 @@ pub(crate) fn program_run(
         let kept = known.and_then(|asked| contents.runs.get(with(&asked)));
         let kept = kept.unwrap_or_else(|| {
             let found = run(&all, &program.unit, &started).unwrap_or_default();
-            let kept = KeptRun::new(found, program);
-            contents.asked_of_runs.put(key, kept.asked().to_vec());
-            contents.runs.put(with(kept.asked()), kept)
+            let asked = contents.asked_of_runs.put(key, found.asked.clone());
+            contents
+                .runs
+                .put(with(&asked), KeptRun::new(found, program))
         });
         let done = kept.placed(program);
         let mut read = texts.read.clone();
