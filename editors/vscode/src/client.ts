@@ -121,13 +121,14 @@ function own(item: ConfigurationItem | undefined): object | undefined {
   return explicitSettings(item.scopeUri === undefined ? undefined : vscode.Uri.parse(item.scopeUri));
 }
 
-/** Says what the left-out feature would have said, and which commands lenses may use. */
+/** Says what the left-out feature would have said, which commands lenses may use, and that hovers show diagnostics beside ours. */
 class CommandsStayHere implements StaticFeature {
   fillClientCapabilities(capabilities: ClientCapabilities): void {
     capabilities.workspace = { ...capabilities.workspace, executeCommand: { dynamicRegistration: false } };
     capabilities.experimental = {
       ...(capabilities.experimental as object | undefined),
       commands: { commands: LENS_COMMANDS },
+      hoverShowsDiagnostics: true,
     };
   }
 

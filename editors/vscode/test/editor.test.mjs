@@ -448,7 +448,7 @@ await check("the report has every picture, in the editor's colours, and nothing 
   await bench.text(".tabs-container .tab", /Report: transpose\.cu/);
   const report = /Cost by line[^]*Roofline[^]*Warp scaling[^]*Occupancy[^]*Lanes of the accesses/;
   for (const [width, height] of [[1920, 1080], [1280, 800]]) {
-    for (const theme of ["vs", "vs-dark"]) {
+    for (const [theme, name] of [["vs", "light"], ["vs-dark", "dark"], ["hc-black", "contrast"]]) {
       await bench.look(width, height, theme);
       const background = await editorBackground();
       const page = await until(`the page in the colours of ${theme}`, async () => {
@@ -466,7 +466,7 @@ await check("the report has every picture, in the editor's colours, and nothing 
       }
       if (page.clipped.length > 0) throw new Error(`text runs out of its picture: ${page.clipped}`);
       if (page.wide) throw new Error(`the report is wider than its ${width} px window`);
-      await shot(`report-${theme === "vs" ? "light" : "dark"}-${width}`);
+      await shot(`report-${name}-${width}`);
     }
   }
   await bench.look(1600, 1000, "vs-dark");

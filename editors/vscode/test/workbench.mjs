@@ -94,9 +94,10 @@ export class Workbench {
     fs.writeFileSync(this.settings, JSON.stringify(Object.fromEntries(kept), null, 2));
   }
 
-  /** Waits until the window has a size and a theme, `vs` for light and `vs-dark` for dark. */
+  /** Waits until the window has a size and a theme: `vs` for light, `vs-dark` for dark and `hc-black` for high contrast. */
   async look(width, height, theme) {
-    this.setForFolder({ "workbench.colorTheme": theme === "vs" ? "Default Light Modern" : "Default Dark Modern" });
+    const names = { vs: "Default Light Modern", "vs-dark": "Default Dark Modern", "hc-black": "Default High Contrast" };
+    this.setForFolder({ "workbench.colorTheme": names[theme] });
     await this.page.setViewportSize({ width, height });
     await this.page.locator(`.monaco-workbench.${theme}`).waitFor();
   }

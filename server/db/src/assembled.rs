@@ -221,6 +221,7 @@ fn result(
             .collect(),
         lines: Vec::new(),
         what_if: Vec::new(),
+        what_would_help: None,
         not_understood: Vec::new(),
     }
 }

@@ -117,7 +117,7 @@ pub use blocks::{BlockChoice, BlockChoices, FixedBlock, LaunchArgument};
 pub use compilers::{KernelWithTool, PlacedReport};
 pub use engine::Engine;
 pub use graph::WorkFlow;
-pub use help::{Help, HelpKind, what_would_help};
+pub use help::{Help, HelpKind};
 pub use kinds::{is_header, kernel_macros, language_by_content, may_hold_kernels};
 
 pub use project::Project;

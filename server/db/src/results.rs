@@ -314,7 +314,7 @@ fn source(document: &Document, bytes: Range<usize>) -> String {
 }
 
 /// 1-based line and byte column.
-fn position(document: &Document, byte: usize) -> (u32, u32) {
+pub(crate) fn position(document: &Document, byte: usize) -> (u32, u32) {
     let rope = document.rope();
     let byte = byte.min(rope.len_bytes());
     let line = rope.byte_to_line(byte);
@@ -541,6 +541,7 @@ fn result(
                 speedup: *speedup,
             })
             .collect(),
+        what_would_help: None,
         not_understood: losses(placed, document, file),
     }
 }

@@ -68,6 +68,9 @@ pub struct KernelResult {
     pub lines: Vec<Line>,
     /// The same kernel with one bottleneck removed.
     pub what_if: Vec<WhatIf>,
+    /// Edits, findings and causes of waiting in one list, the largest gain first; null where it was not looked for: for the
+    /// first GPU under a kernel's costliest launch it is.
+    pub what_would_help: Option<Vec<Help>>,
     /// Statements that were not understood; the figures leave them out.
     pub not_understood: Vec<Loss>,
 }
@@ -418,6 +421,25 @@ pub struct Line {
     /// Null where the kernel's are.
     pub cycles: Option<f64>,
     pub share: f64,
+}
+
+/// Something that would help a kernel.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Help {
+    /// `edit`: it is proved, and an editor offers it. `finding`: no edit cures it. `cause`: what the kernel waits for and no
+    /// finding says.
+    #[schemars(extend("enum" = ["edit", "finding", "cause"]))]
+    pub kind: &'static str,
+    /// One line with what it gains.
+    pub title: String,
+    /// Predicted time of the kernel before over after.
+    pub gain: f64,
+    /// From 1: where it is, or where most of it is; null where that is no place.
+    pub line: Option<u32>,
+    /// The rule of a finding or an edit.
+    pub rule: Option<String>,
+    /// The factor of a cause.
+    pub factor: Option<&'static str>,
 }
 
 /// The kernel without one factor.

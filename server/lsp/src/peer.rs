@@ -38,6 +38,8 @@ pub struct Peer {
     pub shows_progress: bool,
     /// It shows Markdown in hovers.
     pub markdown: bool,
+    /// Its hovers show the diagnostics under the mouse beside what we say (`experimental.hoverShowsDiagnostics`).
+    pub hover_shows_diagnostics: bool,
     /// Commands of the client that a lens may use (`experimental.commands`).
     pub commands: HashSet<String>,
 }
@@ -92,6 +94,11 @@ impl Peer {
             markdown: hover
                 .and_then(|hover| hover.content_format.as_ref())
                 .is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
+            hover_shows_diagnostics: client
+                .experimental
+                .as_ref()
+                .and_then(|all| all.get("hoverShowsDiagnostics")?.as_bool())
+                == Some(true),
             commands: commands(client.experimental.as_ref()),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use warplens_db::wire::{Access, Breakdown, Estimate, EstimateDocument, KernelResult, Launch};
 
 use crate::check::details;
-use crate::figure::{bytes, extents, losses, maybe, number, percent, speedup, time, words};
+use crate::figure::{bytes, extents, losses, maybe, number, percent, time, words};
 use crate::models::{self, applies, maybe_time};
 use crate::resources::{registers, residency, shared_memory, spilled};
 use crate::style::{Paint, Style, printable, truncate, wrap};
@@ -170,7 +170,7 @@ fn kernel(out: &mut String, result: &KernelResult, style: Style) {
     branches(out, result, style);
     estimates(out, result, style);
     breakdown(out, result, style);
-    what_if(out, result, style);
+    help(out, result, style);
     assumptions(out, result, style);
 }
 
@@ -507,27 +507,27 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
     out.push_str(&table.render(style, 2));
 }
 
-fn what_if(out: &mut String, result: &KernelResult, style: Style) {
-    let mut better: Vec<_> = result
-        .what_if
-        .iter()
-        .filter(|what| what.speedup > 1.005)
-        .collect();
-    if better.is_empty() {
+/// What would help, the largest gain first.
+fn help(out: &mut String, result: &KernelResult, style: Style) {
+    let Some(all) = result
+        .what_would_help
+        .as_ref()
+        .filter(|all| !all.is_empty())
+    else {
         return;
-    }
-    better.sort_by(|a, b| b.speedup.total_cmp(&a.speedup));
-    section(out, style, "What if this one thing cost nothing");
+    };
+    section(out, style, "What would help");
     let mut table = Table::new(&[
-        ("without", Align::Left),
-        ("cycles", Align::Right),
-        ("faster", Align::Right),
+        ("line", Align::Right),
+        ("edit, finding or cause", Align::Left),
+        ("rule", Align::Left),
     ]);
-    for what in better {
+    for one in all {
+        let line = one.line.map_or_else(String::new, |line| line.to_string());
         table.row([
-            what.factor.into(),
-            maybe(what.cycles.map(f64::round)).into(),
-            Cell::new(speedup(what.speedup), Paint::Good),
+            line.into(),
+            Cell::new(printable(&one.title), Paint::Good),
+            one.rule.as_deref().unwrap_or_default().into(),
         ]);
     }
     out.push_str(&table.render(style, 2));
@@ -575,7 +575,7 @@ fn findings(out: &mut String, document: &EstimateDocument, style: Style) {
 #[cfg(test)]
 pub(crate) mod tests {
     use warplens_db::wire::{
-        Assumption, Launch, Line, Loss, Occupancy, Resources, Variant, WhatIf,
+        Assumption, Help, Launch, Line, Loss, Occupancy, Resources, Variant, WhatIf,
     };
 
     use super::*;
@@ -719,6 +719,14 @@ pub(crate) mod tests {
                     speedup: 1.0,
                 },
             ],
+            what_would_help: Some(vec![Help {
+                kind: "cause",
+                title: "2.00x: without uncoalesced accesses, most of it in line 4".to_owned(),
+                gain: 2.0,
+                line: Some(4),
+                rule: None,
+                factor: Some("uncoalesced"),
+            }]),
             not_understood: Vec::new(),
         };
         EstimateDocument {
@@ -775,10 +783,10 @@ pub(crate) mod tests {
                 .any(|cells| cells == ["?", "4", "sectors"])
         );
         assert!(page.contains("not for this architecture"), "{page}");
-        assert!(row(&page, "uncoalesced").contains(&"2.00x"), "{page}");
+        let help = page.split("What would help").nth(1).expect("a section");
         assert!(
-            !page.contains("divergence"),
-            "nothing to gain, nothing to say: {page}"
+            help.contains("4  2.00x: without uncoalesced accesses, most of it in line 4"),
+            "{page}"
         );
         assert!(page.contains("n = 1024"), "{page}");
         assert!(page.contains("n % 32 == 0"), "{page}");
@@ -873,7 +881,10 @@ pub(crate) mod tests {
             text.contains("| 4 | `in[32 * i]` | global load | strided | 32 | 4 | sectors |"),
             "{text}"
         );
-        assert!(text.contains("| uncoalesced | 61,728 | 2.00x |"), "{text}");
+        assert!(
+            text.contains("- 2.00x: without uncoalesced accesses, most of it in line 4"),
+            "{text}"
+        );
         assert!(text.contains("- `n` = 1024 (default)"), "{text}");
     }
 

@@ -249,7 +249,7 @@ fn kernel(
             let _ = writeln!(out, "<p>Nothing by {}: {}</p>", escape(model), escape(why));
         }
     }
-    best_first(&mut out, found);
+    best_first(&mut out, result, found);
     facts(&mut out, result);
     findings(&mut out, "h3", "Findings", found);
     match pictures {
@@ -280,14 +280,26 @@ fn kernel(
     out
 }
 
-/// The changes with the largest gains, each once with the lines that ask for it.
-fn best_first(out: &mut String, found: &[&Diagnostic]) {
+/// What would help most, each once with the lines that ask for it: edits, findings and causes, or of launches that no edit was
+/// looked for the findings.
+fn best_first(out: &mut String, result: &KernelResult, found: &[&Diagnostic]) {
+    let told: Vec<(&str, Option<u32>)> = match &result.what_would_help {
+        Some(all) => all
+            .iter()
+            // A cause says its line itself.
+            .map(|one| (one.title.as_str(), one.line.filter(|_| one.kind != "cause")))
+            .collect(),
+        None => {
+            let visible = found.iter().filter(|one| one.gain >= VISIBLE_GAIN);
+            let told = visible.map(|one| (one.message.as_str(), Some(one.line)));
+            told.collect()
+        }
+    };
     let mut better: Vec<(&str, Vec<u32>)> = Vec::new();
-    for finding in found.iter().filter(|one| one.gain >= VISIBLE_GAIN) {
-        let known = better.iter_mut().find(|(told, _)| *told == finding.message);
-        match known {
-            Some((_, lines)) => lines.push(finding.line),
-            None => better.push((&finding.message, vec![finding.line])),
+    for (title, line) in told {
+        match better.iter_mut().find(|(known, _)| *known == title) {
+            Some((_, lines)) => lines.extend(line),
+            None => better.push((title, line.into_iter().collect())),
         }
     }
     better.truncate(MOST_CHANGES);
@@ -295,17 +307,19 @@ fn best_first(out: &mut String, found: &[&Diagnostic]) {
         return;
     }
     out.push_str("<ol class=\"best\">\n");
-    for (message, mut lines) in better {
+    for (title, mut lines) in better {
         lines.sort_unstable();
         lines.dedup();
-        let word = if lines.len() == 1 { "line" } else { "lines" };
         let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
-        let _ = writeln!(
-            out,
-            "<li>{} <span class=\"quiet\">({word} {})</span></li>",
-            escape(message),
-            lines.join(", ")
-        );
+        let at = match lines.as_slice() {
+            [] => String::new(),
+            [line] => format!(" <span class=\"quiet\">(line {line})</span>"),
+            several => format!(
+                " <span class=\"quiet\">(lines {})</span>",
+                several.join(", ")
+            ),
+        };
+        let _ = writeln!(out, "<li>{}{at}</li>", escape(title));
     }
     out.push_str("</ol>\n");
 }
@@ -604,6 +618,7 @@ mod tests {
     fn the_conclusion_comes_first_and_the_tables_last() {
         let mut document = document();
         let kernel = document.results[0].kernel.clone();
+        document.results[0].what_would_help = None;
         let finding = |rule: &str, gain: f64, kernel: Option<String>| Diagnostic {
             rule: rule.to_owned(),
             severity: "warning",
@@ -639,6 +654,14 @@ mod tests {
         });
         assert!(places.is_sorted(), "{places:?}");
         assert!(!page.contains("<li>1.01x"), "no visible gain");
+    }
+
+    #[test]
+    fn the_conclusion_names_edits_findings_and_causes() {
+        let document = document();
+        let page = plain(&document);
+        let told = "<li>2.00x: without uncoalesced accesses, most of it in line 4";
+        assert!(page.contains(told), "{page}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::estimate::{
     MOST_LOSSES, access_table, branch_table, cost, first_estimate, grid, line_name, part_cycles,
     parts, share, whole,
 };
-use crate::figure::{bytes, extents, losses, maybe, percent, speedup, words};
+use crate::figure::{bytes, extents, losses, percent, words};
 use crate::models;
 use crate::models::maybe_time;
 use crate::resources::{registers, residency, spilled};
@@ -149,7 +149,7 @@ fn head(result: &KernelResult) -> String {
 /// The cycles and the assumptions behind them.
 fn tail(out: &mut String, result: &KernelResult) {
     section(out, "Where the cycles go", &cycles_table(result));
-    section(out, "What if", &what_if_table(result));
+    what_would_help(out, result);
     if !result.assumptions.is_empty() {
         out.push_str("### Assumed\n\n");
         for assumption in &result.assumptions {
@@ -190,20 +190,22 @@ fn cycles_table(result: &KernelResult) -> Table {
     table
 }
 
-fn what_if_table(result: &KernelResult) -> Table {
-    let mut table = Table::new(&[
-        ("without", Align::Left),
-        ("cycles", Align::Right),
-        ("faster", Align::Right),
-    ]);
-    for what in result.what_if.iter().filter(|what| what.speedup > 1.005) {
-        table.row([
-            what.factor.into(),
-            maybe(what.cycles.map(f64::round)).into(),
-            speedup(what.speedup).into(),
-        ]);
+fn what_would_help(out: &mut String, result: &KernelResult) {
+    let Some(all) = result
+        .what_would_help
+        .as_ref()
+        .filter(|all| !all.is_empty())
+    else {
+        return;
+    };
+    out.push_str("### What would help\n\n");
+    for one in all {
+        // A cause says its line itself.
+        let line = one.line.filter(|_| one.kind != "cause");
+        let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+        let _ = writeln!(out, "- {}{line}", one.title);
     }
-    table
+    out.push('\n');
 }
 
 fn narrow_accesses(result: &KernelResult) -> Table {

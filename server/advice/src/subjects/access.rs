@@ -255,7 +255,8 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor, all_excess: f64
             },
         );
         // A cause is removed at all its sites before its gain is told: each may save next to nothing by itself.
-        let several = alike.len() > 1 && cause.loudness != Loudness::Hint;
+        let sites = alike.iter().flatten().count();
+        let several = sites > 1 && cause.loudness != Loudness::Hint;
         let tried = alike.iter().flatten().find_map(|(of, _)| of.gain);
         let joint = if let Some(tried) = tried {
             tried
@@ -276,9 +277,12 @@ fn folded(ctx: &Context<'_>, groups: Vec<Group>, factor: Factor, all_excess: f64
         let told = several && joint >= wording::WORTH_KNOWING;
         let joint = if told { joint } else { apart[leader] };
         for (at, group) in alike.iter().enumerate() {
-            let others: &[Group] = if at == leader && told { &alike } else { &[] };
             // All are removed by one change: each says what that gains.
-            let gain = if told { joint } else { apart[at] };
+            let (gain, others) = match told {
+                true if at == leader => (joint, Some(alike.as_slice())),
+                true => (joint, None),
+                false => (apart[at], None),
+            };
             let mut finding = finding(ctx, group, gain, others);
             if at != leader {
                 finding.severity = Severity::Hint;
@@ -345,9 +349,9 @@ fn together(ctx: &Context<'_>, group: &Group, factor: Factor) -> f64 {
     }
 }
 
-/// The finding of one group: told of its costliest access, the others beside it; of `alike`, the groups of one cause, it says
-/// how many there are and where.
-fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Finding {
+/// The finding of one group: told of its costliest access, the others beside it; of `alike`, the groups of one cause that gain
+/// together, it says how many there are and where.
+fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: Option<&[Group]>) -> Finding {
     let accesses = &ctx.facts.accesses;
     let worst = (1..group.len()).fold(
         0,
@@ -355,10 +359,9 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
     );
     let (candidate, _) = &group[worst];
     let access = &accesses[candidate.index];
-    let told: Vec<&(Candidate, f64)> = if alike.is_empty() {
-        group.iter().collect()
-    } else {
-        alike.iter().flatten().collect()
+    let told: Vec<&(Candidate, f64)> = match alike {
+        None => group.iter().collect(),
+        Some(alike) => alike.iter().flatten().collect(),
     };
     let mut related: Vec<_> = told
         .iter()
@@ -379,10 +382,11 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
         })
     };
     let both = (same_place(Op::Load) && same_place(Op::Store)).then_some("read and written");
+    let on_several_lines = alike.is_some_and(|alike| alike.len() > 1);
     let others = match related.len() {
         0 => None,
-        1 if !alike.is_empty() => Some("so is one more access".to_owned()),
-        n if !alike.is_empty() => Some(format!("so are {n} more accesses")),
+        1 if on_several_lines => Some("so is one more access".to_owned()),
+        n if on_several_lines => Some(format!("so are {n} more accesses")),
         1 => Some(format!(
             "so is one more access to `{}` on this line",
             access.array
@@ -401,7 +405,7 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: &[Group]) -> Find
     let mut severity = wording::severity(gain, access.certainty, guess);
     let is_hint = match candidate.loudness {
         Loudness::ByGain => false,
-        Loudness::HintAlone => alike.is_empty(),
+        Loudness::HintAlone => alike.is_none(),
         Loudness::Hint => true,
     };
     if is_hint {

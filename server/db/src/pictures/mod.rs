@@ -87,7 +87,9 @@ impl Engine {
         kernels: &[String],
         cancel: &Cancel,
     ) -> Result<Pictures, String> {
-        let estimate = self.estimate(document, path, settings, overrides, gpus, models, kernels)?;
+        let mut estimate =
+            self.estimate(document, path, settings, overrides, gpus, models, kernels)?;
+        self.add_help(document, path, settings, overrides, &mut estimate);
         let overrides = Overrides {
             variants: Variants::All,
             ..overrides.clone()

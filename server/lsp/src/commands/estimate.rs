@@ -31,7 +31,14 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                 &[],
                 kernel.as_slice(),
             );
-            let document = document.map_err(invalid)?;
+            let mut document = document.map_err(invalid)?;
+            shared.engine().add_help(
+                &analysed.document,
+                &analysed.path,
+                &analysed.effective.settings,
+                &analysed.effective.overrides,
+                &mut document,
+            );
             serde_json::to_value(document).map_err(|error| invalid(error.to_string()))
         })
         .await?

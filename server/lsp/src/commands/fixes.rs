@@ -36,7 +36,7 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
                     .total_cmp(&a.gain)
                     .then_with(|| changed(a).cmp(&changed(b)))
             });
-            let entries = fixes.iter();
+            let entries = fixes.into_iter();
             entries
                 .map(|fix| entry(&analysed, &Help::edit(fix), shared.peer()))
                 .collect::<Vec<_>>()

@@ -1,14 +1,11 @@
 //! `warplens.whatWouldHelp {uri, kernel}`
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::Result;
-use warplens_advice::{VISIBLE_GAIN, times};
-use warplens_db::{Help, HelpKind, PlacedFinding, PlacedFix, PlacedKernel};
-use warplens_models::Factor;
+use warplens_db::{Help, HelpKind};
 
 use crate::convert;
 use crate::documents::Analysed;
@@ -32,8 +29,14 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
         .run(move |_| {
             let mut kernels = analysed.file.kernels.iter();
             let placed = kernels.find(|placed| placed.analysis.facts.name == name)?;
-            let (fixes, findings) = cures(&shared, &analysed, placed);
-            let entries = warplens_db::what_would_help(placed, findings, &fixes);
+            let entries = shared.engine().what_would_help(
+                &analysed.document,
+                &analysed.path,
+                &analysed.effective.settings,
+                &analysed.effective.overrides,
+                &analysed.file,
+                placed,
+            );
             let entries: Vec<Value> = entries
                 .iter()
                 .map(|one| entry(&analysed, one, shared.peer()))
@@ -44,91 +47,23 @@ pub async fn run(session: &Arc<Session>, argument: Value) -> Result<Value> {
     page.ok_or_else(|| invalid(format!("there is no kernel `{kernel}` in this file")))
 }
 
-/// The actions that are offered for a kernel, and its findings that none of them answers, the one that gains most first.
-fn cures<'a>(
-    session: &Session,
-    analysed: &'a Analysed,
-    placed: &PlacedKernel,
-) -> (Vec<PlacedFix>, Vec<&'a PlacedFinding>) {
-    let within = |bytes: Range<usize>| {
-        session.engine().fixes(
-            &analysed.document,
-            &analysed.path,
-            &analysed.effective.settings,
-            &analysed.effective.overrides,
-            bytes,
-        )
-    };
-    let mut fixes = within(placed.start..placed.end);
-    let name = placed.analysis.facts.name.as_str();
-    let found = analysed.file.findings.iter();
-    let found: Vec<_> = found
-        .filter(|one| one.kernel.as_deref() == Some(name))
-        .collect();
-    let mut left: Vec<&PlacedFinding> = Vec::new();
-    for one in found.iter().filter(|one| one.gain >= VISIBLE_GAIN) {
-        let inside = (placed.start..=placed.end).contains(&one.range.start);
-        let answered = fixes.iter().any(|fix| fix.rule == one.rule);
-        let alone = found.iter().filter(|other| other.rule == one.rule).count() == 1;
-        if answered && alone {
-            continue;
-        }
-        // What was found at a launch is outside of the kernel, and one action need not be for all findings of its rule.
-        if answered || !inside {
-            let mut here = within(one.range.clone());
-            here.retain(|fix| fix.rule == one.rule);
-            if !here.is_empty() {
-                here.retain(|fix| fixes.iter().all(|known| known.edits != fix.edits));
-                fixes.extend(here);
-                continue;
-            }
-        }
-        if left.iter().all(|known| !known.is_cause_of(one)) {
-            left.push(one);
-        }
-    }
-    left.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    (fixes, left)
-}
-
 /// An entry of the list.
 pub fn entry(analysed: &Analysed, help: &Help, peer: &Peer) -> Value {
     let rope = analysed.document.rope();
     let range = help.range.as_ref();
     let mut entry = json!({
         "kind": help.kind.name(),
+        "title": help.title(&analysed.document),
         "gain": help.gain,
         "range": range.map(|bytes| peer.encoding.to_range(rope, bytes)),
     });
-    match help.kind {
+    match &help.kind {
         HelpKind::Edit(fix) => {
-            entry["title"] = fix.title.clone().into();
             entry["rule"] = fix.rule.into();
             entry["edit"] = json!(convert::workspace_edit(analysed, &fix.edits, peer));
         }
-        HelpKind::Finding(finding) => {
-            entry["title"] = finding.message.clone().into();
-            entry["rule"] = finding.rule.into();
-        }
-        HelpKind::Cause(factor) => {
-            let line = range.map(|bytes| peer.encoding.to_range(rope, bytes).start.line + 1);
-            let most = line.map_or_else(String::new, |line| format!(", most of it in line {line}"));
-            let gain = times(help.gain);
-            entry["title"] = format!("{gain}: without {}{most}", words(factor)).into();
-            entry["factor"] = factor.name().into();
-        }
+        HelpKind::Finding(finding) => entry["rule"] = finding.rule.into(),
+        HelpKind::Cause(factor) => entry["factor"] = factor.name().into(),
     }
     entry
-}
-
-/// What a factor is, in words.
-fn words(factor: Factor) -> &'static str {
-    match factor {
-        Factor::BankConflicts => "bank conflicts",
-        Factor::Uncoalesced => "uncoalesced accesses",
-        Factor::Divergence => "divergence",
-        Factor::Latency => "the latency of memory",
-        Factor::Synchronisation => "waits at barriers",
-        Factor::Occupancy => "limits of occupancy",
-    }
 }

@@ -32,11 +32,11 @@ pub enum At {
     Line(Range<usize>, String),
 }
 
-/// Finds it; `None` where there is nothing to show.
-pub fn at(analysed: &Analysed, byte: usize) -> Option<At> {
+/// Finds it; `None` where there is nothing to show. `beside`: the client shows the diagnostics at the byte itself.
+pub fn at(analysed: &Analysed, byte: usize, beside: bool) -> Option<At> {
     let rope = analysed.document.rope();
     let line_at = rope.byte_to_line(byte.min(rope.len_bytes())) as u32;
-    let mut told = advice(analysed, line_at);
+    let mut told = advice(analysed, line_at, beside.then_some(byte));
     for kernel in &analysed.file.kernels {
         let facts = &kernel.analysis.facts;
         let name = kernel.place(facts.name_site.span);
@@ -71,24 +71,32 @@ pub fn is_in_kernel(analysed: &Analysed, byte: usize) -> bool {
     kernels.any(|kernel| (kernel.start..kernel.end).contains(&byte))
 }
 
-/// A launch of the host: what was found there, then `launch`.
-pub fn launch(analysed: &Analysed, bytes: &Range<usize>, launch: &str) -> String {
+/// A launch of the host: what was found there, then `launch`. `told`: a byte whose diagnostics the client shows itself.
+pub fn launch(
+    analysed: &Analysed,
+    bytes: &Range<usize>,
+    launch: &str,
+    told: Option<usize>,
+) -> String {
     let rope = analysed.document.rope();
     let line = rope.byte_to_line(bytes.start.min(rope.len_bytes())) as u32;
-    let advice = advice(analysed, line);
+    let advice = advice(analysed, line, told);
     if advice.is_empty() {
         return launch.to_owned();
     }
     format!("{advice}\n---\n\n{launch}")
 }
 
-/// What was found on a line, in the order of gains: the message, which says what to do, as its own paragraph.
-fn advice(analysed: &Analysed, line: u32) -> String {
+/// What was found on a line, in the order of gains: the message, which says what to do, as its own paragraph. What was found at
+/// the byte `told` is left out.
+fn advice(analysed: &Analysed, line: u32, told: Option<usize>) -> String {
     let rope = analysed.document.rope();
     let findings = analysed.file.findings.iter();
     let mut here: Vec<_> = findings
         .filter(|finding| {
-            rope.byte_to_line(finding.range.start.min(rope.len_bytes())) as u32 == line
+            let is_told =
+                told.is_some_and(|byte| finding.range.start <= byte && byte <= finding.range.end);
+            rope.byte_to_line(finding.range.start.min(rope.len_bytes())) as u32 == line && !is_told
         })
         .collect();
     here.sort_by(|a, b| b.gain.total_cmp(&a.gain));

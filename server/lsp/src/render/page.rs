@@ -21,7 +21,7 @@ pub fn of(
     cancel: &Cancel,
 ) -> Result<String, String> {
     analysed.simulate(Some(kernel), &ModelId::ALL, cancel);
-    let document = engine.estimate(
+    let mut document = engine.estimate(
         &analysed.document,
         &analysed.path,
         &analysed.effective.settings,
@@ -30,6 +30,13 @@ pub fn of(
         &[],
         &[kernel.to_owned()],
     )?;
+    engine.add_help(
+        &analysed.document,
+        &analysed.path,
+        &analysed.effective.settings,
+        &analysed.effective.overrides,
+        &mut document,
+    );
     let mut kernels: BTreeMap<u32, Vec<&KernelResult>> = BTreeMap::new();
     for result in &document.results {
         kernels.entry(result.line).or_default().push(result);

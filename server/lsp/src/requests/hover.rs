@@ -40,8 +40,9 @@ pub async fn handle(session: &Arc<Session>, params: HoverParams) -> Result<Optio
     };
     let hover = session
         .run(move |cancel| {
-            let (bytes, value) = launch(shared.engine(), &analysed, byte, cancel)
-                .or_else(|| of_text(shared.engine(), &analysed, byte, cancel))?;
+            let beside = shared.peer().hover_shows_diagnostics;
+            let (bytes, value) = launch(shared.engine(), &analysed, byte, beside, cancel)
+                .or_else(|| of_text(shared.engine(), &analysed, byte, beside, cancel))?;
             Some((encoding.to_range(analysed.document.rope(), &bytes), value))
         })
         .await?;
@@ -52,9 +53,10 @@ fn of_text(
     engine: &Engine,
     analysed: &Analysed,
     byte: usize,
+    beside: bool,
     cancel: &Cancel,
 ) -> Option<(Range<usize>, String)> {
-    match render::hover::at(analysed, byte)? {
+    match render::hover::at(analysed, byte, beside)? {
         At::Line(bytes, value) => Some((bytes, value)),
         At::Kernel(bytes, name) => {
             let page = render::page::of(engine, analysed, &name, markdown::summary, cancel);
@@ -67,6 +69,7 @@ fn launch(
     engine: &Engine,
     analysed: &Analysed,
     byte: usize,
+    beside: bool,
     cancel: &Cancel,
 ) -> Option<(Range<usize>, String)> {
     if render::hover::is_in_kernel(analysed, byte) {
@@ -89,7 +92,7 @@ fn launch(
         cancel,
     )?;
     let launch = render::launch::markdown(&trial);
-    let value = render::hover::launch(analysed, &found.range, &launch);
+    let value = render::hover::launch(analysed, &found.range, &launch, beside.then_some(byte));
     Some((found.range, value))
 }
 

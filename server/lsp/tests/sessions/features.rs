@@ -173,6 +173,30 @@ async fn a_hover_says_first_what_was_found() {
 }
 
 #[tokio::test]
+async fn a_hover_does_not_repeat_what_its_client_shows_beside_it() {
+    let text = format!("// warplens: block=(256) grid=(4096)\n{}", strided(32));
+    let shows = json!({"experimental": {"hoverShowsDiagnostics": true}});
+    let (mut client, found) = open(shows, &text).await;
+    let found = found
+        .iter()
+        .find(|one| one["code"] == "mem/strided")
+        .expect("it is published");
+    let (line, on) = (
+        &found["range"]["start"]["line"],
+        &found["range"]["start"]["character"],
+    );
+    for (character, advised) in [(on.clone(), false), (json!(0), true)] {
+        let position = json!({"line": line, "character": character});
+        let at = json!({"textDocument": {"uri": URI}, "position": position});
+        let hover = client.ask("textDocument/hover", at).await;
+        let hover = hover["contents"]["value"].as_str().expect("a hover");
+        assert_eq!(hover.contains("(mem/strided)"), advised, "{hover}");
+        assert!(hover.contains(" of the time of `copy` on "), "{hover}");
+    }
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn a_lens_above_each_kernel_says_target_time_bottleneck_and_occupancy() {
     let (mut client, _) = open(json!({}), &strided(32)).await;
     let lenses = client.ask("textDocument/codeLens", document(URI)).await;
@@ -247,7 +271,7 @@ async fn a_hover_tells_the_line_or_the_kernel_and_is_silent_elsewhere() {
     assert_eq!(line["range"], range([2, 4, 2, 24]));
     let kernel = client.ask("textDocument/hover", at(URI, 0, 18)).await;
     let text = kernel["contents"]["value"].as_str().expect("a hover");
-    for part in ["copy", "mwp-cwp", "wfg", "Occupancy", "What if", "Assumed"] {
+    for part in ["copy", "mwp-cwp", "wfg", "Occupancy", "What would help", "Assumed"] {
         assert!(text.contains(part), "`{part}` in {text}");
     }
     let widest = text.lines().filter(|line| line.starts_with('|'));

@@ -9,7 +9,7 @@ use anyhow::{anyhow, bail};
 use clap::{Args, ValueEnum};
 use warplens_base::read_regular;
 use warplens_db::settings::Settings;
-use warplens_db::wire::EstimateDocument;
+use warplens_db::wire::{EstimateDocument, KernelResult};
 use warplens_db::{Cancel, DEFAULT_GPU, Engine, LOST_KERNEL, Overrides};
 use warplens_machine::Profiles;
 use warplens_models::Factor;
@@ -65,6 +65,9 @@ pub struct Estimate {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
+    /// Print only the N kernels that take longest, the longest first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
     /// Contents of an array parameter, its elements in a file, little-endian: what depends on them (trip
     /// counts, conditions, addresses) is counted by running the kernel's integers (repeatable)
     #[arg(long, value_name = "NAME=FILE", value_parser = values::binding)]
@@ -194,6 +197,9 @@ impl Estimate {
         }
         whole.missing_includes.sort_unstable();
         whole.missing_includes.dedup();
+        if let Some(most) = self.top {
+            keep_longest(&mut whole, most as usize);
+        }
         Ok(whole)
     }
 
@@ -252,7 +258,7 @@ impl Estimate {
                 });
             }
         }
-        let document = engine
+        let mut document = engine
             .estimate(
                 &source.document,
                 file,
@@ -263,6 +269,7 @@ impl Estimate {
                 &of_file,
             )
             .map_err(|message| anyhow!(message))?;
+        engine.add_help(&source.document, file, settings, &overrides, &mut document);
         if let Some(out) = &self.graph {
             if gpus.len() > 1 {
                 bail!("--graph draws for one GPU, and {} are given", gpus.len());
@@ -309,4 +316,30 @@ impl Estimate {
         }
         Ok(contents)
     }
+}
+
+/// Leaves the kernels that take longest, the longest first, each with all its launches and GPUs and with its findings. One
+/// without a time counts as the shortest.
+fn keep_longest(document: &mut EstimateDocument, most: usize) {
+    let name = |result: &KernelResult| (result.file.clone(), result.kernel.clone());
+    let time = |result: &KernelResult| {
+        let mut times = result.estimates.values().map(|one| one.time_ms);
+        times.next().flatten().unwrap_or(0.0)
+    };
+    let mut longest: BTreeMap<(String, String), f64> = BTreeMap::new();
+    for result in &document.results {
+        let kept = longest.entry(name(result)).or_default();
+        *kept = kept.max(time(result));
+    }
+    let mut order: Vec<_> = longest.into_iter().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    order.truncate(most);
+    let rank = |wanted: &(String, String)| order.iter().position(|(kept, _)| kept == wanted);
+    document.results.retain(|one| rank(&name(one)).is_some());
+    document.results.sort_by_key(|one| rank(&name(one)));
+    document.diagnostics.retain(|one| {
+        one.kernel
+            .as_ref()
+            .is_none_or(|kernel| rank(&(one.file.clone(), kernel.clone())).is_some())
+    });
 }

@@ -93,7 +93,14 @@ impl Report {
                     &ModelId::ALL,
                     &self.kernel,
                 );
-                let document = document.map_err(|why| anyhow!(why))?;
+                let mut document = document.map_err(|why| anyhow!(why))?;
+                engine.add_help(
+                    &source.document,
+                    &self.file,
+                    &config.settings,
+                    &Overrides::default(),
+                    &mut document,
+                );
                 let pages: Vec<String> = document.results.iter().map(markdown::breakdown).collect();
                 pages.join("\n")
             }

@@ -103,6 +103,39 @@ fn of_the_most_findings_only_their_kernels_are_in_the_table() {
 }
 
 #[test]
+fn of_an_estimate_the_kernels_that_take_longest_and_what_would_help_them() {
+    let folder = Folder::with("k.cu", KERNELS);
+    let names = |options: &[&str]| -> Vec<String> {
+        let command = [&["estimate", "k.cu", "--format", "json"], options].concat();
+        let document = folder.run(&command).json();
+        let results = document["results"].as_array().expect("results");
+        let names = results.iter().map(|one| one["kernel"].as_str());
+        names.map(|name| name.expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names(&[]), ["transpose", "strided"]);
+    assert_eq!(names(&["--top", "2"]), ["transpose", "strided"]);
+    assert_eq!(names(&["--top", "1"]), ["transpose"]);
+    let command = ["estimate", "k.cu", "--top", "1", "--format", "json"];
+    let longest = folder.run(&command).json();
+    let findings = longest["diagnostics"].as_array().expect("findings");
+    assert!(findings.iter().all(|one| one["kernel"] == "transpose"));
+    // The edit in place of the finding that it cures, and no cause that it takes away.
+    let help = &longest["results"][0]["what_would_help"];
+    assert_eq!(help[0]["kind"], "edit", "{help:#}");
+    assert_eq!(help[0]["rule"], "smem/bank-conflict", "{help:#}");
+    let told = help.as_array().expect("a list");
+    assert!(
+        told.iter().all(|one| one["factor"] != "bank-conflicts"),
+        "{help:#}"
+    );
+    let page = folder
+        .run(&["estimate", "k.cu", "--kernel", "transpose"])
+        .out;
+    let section = page.split("What would help").nth(1).expect("a section");
+    assert!(section.contains("Pad `tile` to [32][33]"), "{page}");
+}
+
+#[test]
 fn an_assumed_block_is_told_with_what_gives_it() {
     let text = "__global__ void k(float *a) { a[blockIdx.x * blockDim.x + threadIdx.x] = 0; }\n";
     let folder = Folder::with("k.cu", text);
