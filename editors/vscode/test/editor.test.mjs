@@ -109,6 +109,8 @@ const settings = {
   "extensions.ignoreRecommendations": true,
   "editor.minimap.enabled": false,
   "git.enabled": false,
+  // What is on the disk is what a check wrote or saved.
+  "files.autoSave": "off",
 };
 
 try {

@@ -155,9 +155,10 @@ pub(crate) fn estimate_work(work: &Work) -> Estimate {
     estimate
 }
 
-/// The cycles alone.
+/// The cycles alone, of a kernel that does something: what it takes besides its blocks stays when a change leaves nothing else.
 pub(crate) fn cycles(work: &Work) -> f64 {
-    Outcome::new(work, None).cycles
+    let cycles = Outcome::new(work, None).cycles;
+    cycles.max(work.profile().kernel_overhead_cycles())
 }
 
 /// Everything the model computed.
