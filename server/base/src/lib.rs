@@ -28,6 +28,6 @@ pub use makefile::{Makefile, UNKNOWN};
 pub use paths::normalise;
 pub use regular::{open_regular, read_regular};
 pub use run_lines::{Program, RunLine, built_names, in_cmake, in_makefile, in_script};
-pub use system_headers::is_system_header;
+pub use system_headers::{is_of_layouts, is_system_header};
 pub use text::{NotText, decode};
 pub use walk::walk;

@@ -35,6 +35,12 @@ pub fn is_system_header(spelled: &str) -> bool {
     }
 }
 
+/// Whether an `#include` names a header of CuTe: templates over layouts, which only a C++ compiler evaluates. Nothing in them tells
+/// what a kernel does, and they are megabytes.
+pub fn is_of_layouts(spelled: &str) -> bool {
+    spelled.starts_with("cute/")
+}
+
 /// `cudnn_ops_v8.h` is in the series (`cudnn_`, `.h`).
 fn in_series(name: &str, (start, end): &(&str, &str)) -> bool {
     name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)

@@ -263,6 +263,14 @@ impl KernelAnalysis {
         Some(texts.collect::<Vec<_>>().join(", "))
     }
 
+    /// True where nothing that the kernel does was understood and no compiler says its registers: they are not known then, nor is
+    /// the occupancy.
+    pub fn is_opaque(&self) -> bool {
+        self.registers_source == "estimated"
+            && self.input.flow.nodes.is_empty()
+            && !self.facts.not_understood.is_empty()
+    }
+
     /// True where nothing gives a size that the kernel reads.
     pub fn has_unknown_sizes(&self) -> bool {
         !self.sizes.unknowns.is_empty()

@@ -75,6 +75,19 @@ pub struct KernelResult {
     pub not_understood: Vec<Loss>,
 }
 
+impl KernelResult {
+    /// True where nothing that the kernel does was understood and no compiler says its registers: they are not known then, nor is
+    /// the occupancy.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        self.resources.registers_source == "estimated"
+            && !self.not_understood.is_empty()
+            && self.accesses.is_empty()
+            && self.branches.is_empty()
+            && self.counts.is_empty()
+    }
+}
+
 /// Executed instructions, each counted once for a warp.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WarpInstructions {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 pub use crate::why::{NoValue, Unbounded, Why};
-pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Site, Source, Span};
+pub use warplens_ir::{CalleeLine, Launch, NotUnderstood, Places, Reason, Site, Source, Span};
 use warplens_machine::Mix;
 pub use warplens_machine::{Arithmetic, Number};
 

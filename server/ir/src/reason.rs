@@ -43,6 +43,8 @@ pub enum Reason {
     Goto,
     /// An instruction of PTX that is not known, by its mnemonic, or with other operands than it takes.
     Assembly(Box<str>),
+    /// The kernel is made of CuTe's layouts.
+    Layouts,
     /// A limit of inlining, expressions or steps was met.
     TooMuch,
     /// What the preprocessor found wrong with a directive or a macro, in its words.
@@ -70,6 +72,9 @@ impl fmt::Display for Reason {
             Reason::RangeLoop => "range-based for",
             Reason::StructuredBinding => "structured binding",
             Reason::Goto => "goto",
+            Reason::Layouts => {
+                "CuTe layouts need a compiler: name one, and its registers and instructions are shown"
+            }
             Reason::TooMuch => "expands to too much",
             Reason::Assembly(message) | Reason::Preprocessor(message) => message,
         })

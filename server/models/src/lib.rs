@@ -25,6 +25,7 @@ pub use input::{
 pub use registry::ModelId;
 
 use entry::Answers;
+use warplens_facts::facts::Reason;
 
 /// What a model may be asked to imagine away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -337,7 +338,12 @@ fn nothing_to_run(question: &Question) -> Option<String> {
             input.profile.name
         ))
     } else if input.flow.nodes.is_empty() && !input.facts.not_understood.is_empty() {
-        Some("nothing that the kernel does was understood".to_owned())
+        let mut lost = input.facts.not_understood.iter();
+        let layouts = lost.find(|one| one.reason == Reason::Layouts);
+        Some(match layouts {
+            Some(layouts) => layouts.reason.to_string(),
+            None => "nothing that the kernel does was understood".to_owned(),
+        })
     } else {
         None
     }

@@ -218,6 +218,12 @@ impl KernelTable {
             self.elsewhere = true;
             name = format!("{name} ({})", analysis.profile.id);
         }
+        let (occupancy, limit) = if analysis.is_opaque() {
+            ("-".to_owned(), "-")
+        } else {
+            let occupancy = &analysis.input.occupancy;
+            (percent(occupancy.fraction), occupancy.limiter.name())
+        };
         self.table.row([
             name.into(),
             Cell::new(line.to_string(), Paint::Quiet),
@@ -228,8 +234,8 @@ impl KernelTable {
                 .bottleneck
                 .map_or_else(|| "-".to_owned(), |b| words(b.name()))
                 .into(),
-            percent(analysis.input.occupancy.fraction).into(),
-            analysis.input.occupancy.limiter.name().into(),
+            occupancy.into(),
+            limit.into(),
             warp_parallelism(kernel).into(),
         ]);
     }

@@ -266,6 +266,9 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     if result.variant.of > 1 {
         label(out, style, "", &printable(&variant(result)));
     }
+    if result.is_opaque() {
+        return;
+    }
     let resources = &result.resources;
     let mut text = format!("{}, {}", registers(resources), shared_memory(result));
     if resources.local_bytes_per_thread > 0 {

@@ -400,7 +400,10 @@ fn facts(out: &mut String, result: &KernelResult) {
         let dynamic = bytes(launch.dynamic_shared_bytes);
         let _ = write!(launched, ", {dynamic} dynamic shared memory");
     }
-    let mut needs = format!("{}, {}", registers(resources), shared_memory(result));
+    let mut needs = match result.is_opaque() {
+        true => "not known".to_owned(),
+        false => format!("{}, {}", registers(resources), shared_memory(result)),
+    };
     if resources.local_bytes_per_thread > 0 {
         let _ = write!(
             needs,
@@ -409,7 +412,7 @@ fn facts(out: &mut String, result: &KernelResult) {
         );
     }
     let mut resident = residency(result);
-    if let Some(step) = &occupancy.next_step {
+    if let Some(step) = occupancy.next_step.as_ref().filter(|_| !result.is_opaque()) {
         let _ = write!(resident, "; {step}");
     }
     out.push_str("<dl>\n");

@@ -106,6 +106,7 @@ fn head(result: &KernelResult) -> String {
         occupancy
             .next_step
             .as_ref()
+            .filter(|_| !result.is_opaque())
             .map_or_else(String::new, |step| format!(" {step}."))
     );
     if let Some(run) = crate::estimate::run(launch) {

@@ -371,6 +371,9 @@ impl Includes for Reader<'_> {
                 IncludeResult::Nothing
             };
         }
+        if warplens_base::is_of_layouts(line.spelled) {
+            return IncludeResult::Nothing;
+        }
         let found = self.resolve(line.spelled, line.system, &from);
         let Some(path) = found else {
             let outside = self.is_outside(line.spelled, line.system, &from);

@@ -315,6 +315,66 @@ fn a_header_that_is_too_large_is_left_out_by_itself_and_said() {
 }
 
 #[test]
+fn a_kernel_of_layouts_says_once_that_it_needs_a_compiler() {
+    let device = "template <class L> __device__ void tile(float *p, L l) { auto t = make_tensor(make_gmem_ptr(p), l); t(0) = 1; }\n";
+    let launch =
+        "void run(float *p) { called<<<1, 32>>>(p); own<<<1, 32>>>(p); plain<<<1, 32>>>(p); }\n";
+    let folder = Folder::new(&[
+        // Not read: what it declares only a compiler evaluates.
+        (
+            "cute/tensor.hpp",
+            "namespace cute { struct Nothing; }\nthis is not C++ {\n",
+        ),
+        (
+            "tile.h",
+            &format!("#include <cute/tensor.hpp>\nusing namespace cute;\n{device}"),
+        ),
+        (
+            "k.cu",
+            &format!(
+                "#include \"tile.h\"\n\
+                 __global__ static __launch_bounds__(decltype(size(Layout{{}}))::value)\nvoid\n\
+                 called(float *p) {{ tile(p, make_shape(1)); p[threadIdx.x] += 1; unknown(p); }}\n\
+                 __global__ void own(float *p) {{ auto g = cute::local_tile(p, 1, 2); copy(g, p); }}\n\
+                 __global__ void plain(float *p) {{ p[threadIdx.x] = cute::cast_smem_ptr_to_uint(p); }}\n{launch}"
+            ),
+        ),
+    ]);
+    let file = folder.analyse("k.cu");
+    assert!(
+        file.missing_includes.is_empty(),
+        "{:?}",
+        file.missing_includes
+    );
+    let losses = |name: &str| -> Vec<String> {
+        let mut kernels = file.kernels.iter();
+        let kernel = kernels.find(|one| one.analysis.facts.name == name);
+        let lost = &kernel.expect("the kernel").analysis.facts.not_understood;
+        lost.iter().map(|one| one.reason.to_string()).collect()
+    };
+    for name in ["called", "own"] {
+        let [one] = &losses(name)[..] else {
+            panic!("{name}: {:?}", losses(name));
+        };
+        assert!(one.starts_with("CuTe layouts need a compiler"), "{one}");
+    }
+    assert!(losses("plain").iter().all(|one| !one.contains("CuTe")));
+    for placed in &file.kernels {
+        let of_layouts = placed.analysis.facts.name != "plain";
+        assert_eq!(
+            placed.analysis.is_opaque(),
+            of_layouts,
+            "{}",
+            placed.analysis.facts.name
+        );
+        let estimate = placed.analysis.estimate();
+        assert_eq!(estimate.cycles.is_none(), of_layouts);
+        let why = estimate.why.clone().unwrap_or_default();
+        assert_eq!(why.starts_with("CuTe layouts"), of_layouts, "{why}");
+    }
+}
+
+#[test]
 fn a_header_that_includes_one_that_is_read_once_reads_otherwise_behind_it() {
     let kernel = "__global__ void k(value *p) { p[threadIdx.x] = 0; }\n";
     let folder = Folder::new(&[

@@ -528,6 +528,10 @@ impl Lowering<'_> {
         let Some(body) = body else {
             return self.opaque(site, Reason::UnreadFunction, arguments.to_vec());
         };
+        self.has_layouts |= self.is_of_layouts(body, source);
+        if self.has_layouts {
+            return self.opaque(site, Reason::Layouts, Vec::new());
+        }
         let recursive = super::forms::calls_itself(function, source);
         if recursive {
             self.looped.push((self.frames.len(), false));

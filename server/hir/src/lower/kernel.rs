@@ -337,7 +337,18 @@ impl Lowering<'_> {
                 self.assume(&name, layout, AssumptionKind::Layout);
             }
         }
-        let body = self.block(body_node, source);
+        self.has_layouts = self.is_of_layouts(body_node, source);
+        let mut body = if self.has_layouts {
+            Vec::new()
+        } else {
+            self.block(body_node, source)
+        };
+        if self.has_layouts {
+            body = Vec::new();
+            self.undefined.clear();
+            self.not_understood.clear();
+            self.lost(name_site, Reason::Layouts);
+        }
         self.mark_escapes(&body);
         self.drop_unread_members(&body);
         let reinterpreted = self.reinterpreted(&body);

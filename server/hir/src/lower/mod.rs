@@ -22,6 +22,7 @@ mod classes;
 mod concepts;
 mod constants;
 mod construct;
+mod cute;
 mod deduced;
 mod enqueued;
 mod expressions;
@@ -222,6 +223,8 @@ pub struct Lowering<'u> {
     shared_in_functions: FxHashMap<(u64, String), VarId>,
     /// Labels that a `goto` may name here.
     labels: Vec<jumps::Label>,
+    /// What it computes with are CuTe's layouts.
+    has_layouts: bool,
     /// Functions that may call themselves, as depths of calls; true where one did.
     looped: Vec<(usize, bool)>,
     /// Members being looked up, by class and name: a lookup inside itself finds nothing.
@@ -255,6 +258,7 @@ impl<'u> Lowering<'u> {
             vars: Vec::new(),
             not_understood: Vec::new(),
             template_args: Vec::new(),
+            has_layouts: false,
             assumed: Vec::new(),
             undefined: Vec::new(),
             calls: Vec::new(),

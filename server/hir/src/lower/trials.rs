@@ -27,7 +27,8 @@ pub(super) fn best(
     read: impl Fn(&[(String, String)]) -> Option<(Kernel, u32)>,
 ) -> Kernel {
     // Text that the grammar does not accept is being typed, or has no meaning under any arguments.
-    let is_broken = |lost: &NotUnderstood| lost.reason == Reason::SyntaxError;
+    let is_broken =
+        |lost: &NotUnderstood| matches!(lost.reason, Reason::SyntaxError | Reason::Layouts);
     if first.not_understood.iter().any(is_broken) {
         return first;
     }

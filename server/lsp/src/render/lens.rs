@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use warplens_advice::VISIBLE_GAIN;
 use warplens_db::{FileAnalysis, PlacedKernel};
-use warplens_facts::facts::{Assumed, Assumption, Launch, Source, UNKNOWN};
+use warplens_facts::facts::{Assumed, Assumption, Launch, Reason, Source, UNKNOWN};
 use warplens_report::check;
 use warplens_report::figure;
 use warplens_report::figure::words;
@@ -96,7 +96,7 @@ fn costs(
     let shown = formulas || !analysis.has_unknown_sizes();
     let estimate = shown.then(|| analysis.estimate());
     if let Some(estimate) = &estimate {
-        let time = check::shown_time(estimate).unwrap_or_else(|| "no estimate".to_owned());
+        let time = check::shown_time(estimate).unwrap_or_else(|| no_estimate(kernel));
         let changed = before.filter(|before| before.is_comparable(kernel) && before.text != time);
         let short = |time: &str| {
             if in_short {
@@ -124,8 +124,19 @@ fn costs(
     } else {
         ""
     };
-    parts.push(format!("occupancy {bound}{occupancy:.0} %"));
+    if !analysis.is_opaque() {
+        parts.push(format!("occupancy {bound}{occupancy:.0} %"));
+    }
     parts.join(" · ")
+}
+
+/// Why there is no time, in a few words.
+fn no_estimate(kernel: &PlacedKernel) -> String {
+    let mut lost = kernel.analysis.facts.not_understood.iter();
+    let layouts = lost.find(|one| one.reason == Reason::Layouts);
+    let why = layouts.map(|one| one.reason.to_string());
+    let why = why.as_deref().and_then(|why| why.split(':').next());
+    why.unwrap_or("no estimate").to_owned()
 }
 
 /// What keeps the occupancy below 100 %.

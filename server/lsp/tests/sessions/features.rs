@@ -271,7 +271,14 @@ async fn a_hover_tells_the_line_or_the_kernel_and_is_silent_elsewhere() {
     assert_eq!(line["range"], range([2, 4, 2, 24]));
     let kernel = client.ask("textDocument/hover", at(URI, 0, 18)).await;
     let text = kernel["contents"]["value"].as_str().expect("a hover");
-    for part in ["copy", "mwp-cwp", "wfg", "Occupancy", "What would help", "Assumed"] {
+    for part in [
+        "copy",
+        "mwp-cwp",
+        "wfg",
+        "Occupancy",
+        "What would help",
+        "Assumed",
+    ] {
         assert!(text.contains(part), "`{part}` in {text}");
     }
     let widest = text.lines().filter(|line| line.starts_with('|'));

@@ -147,6 +147,9 @@ const TELLING: [bool; 256] = {
     telling
 };
 
+/// Bytes of values in braces that are looked for within parentheses at the top level.
+const LONGEST_VALUE: usize = 200;
+
 struct Scan<'a> {
     bytes: &'a [u8],
     earlier: Option<&'a Bodies<'a>>,
@@ -345,8 +348,28 @@ impl Scan<'_> {
             b'{' | b'}' | b';' | b':' if inside => Open::Block,
             _ if inside => Open::Values,
             b'=' | b',' | b'(' => Open::Values,
+            // `__launch_bounds__(size(Layout{}))`
+            _ if matches!(self.open.last(), Some(Open::Group(_))) && self.closes_in_line(at) => {
+                Open::Values
+            }
             _ => Open::Scope,
         }
+    }
+
+    /// True where the brace that opens here closes soon, before its line ends.
+    fn closes_in_line(&self, at: usize) -> bool {
+        let near = self.bytes[at..].iter().take(LONGEST_VALUE);
+        let line = near.take_while(|byte| **byte != b'\n');
+        let mut open = 0_usize;
+        for byte in line {
+            match byte {
+                b'{' => open += 1,
+                b'}' if open == 1 => return true,
+                b'}' => open -= 1,
+                _ => {}
+            }
+        }
+        false
     }
 
     /// At a closing brace, which ends at `end`: with what it opened with, all groups in that are closed.
@@ -514,6 +537,14 @@ mod tests {
                 "struct S { int a; };\nint t[2] = {\n {1}, {3}\n};\nvoid f() { g({1, 2}); int a[] = {1}; }\n"
             ),
             ["void f() { g({1, 2}); int a[] = {1}; }"]
+        );
+        assert_eq!(
+            bodies(
+                "template <class L>\n__global__ static\n__launch_bounds__(decltype(size(L{}))::value)\nvoid\nk(L l)\n{ x(); }\n"
+            ),
+            [
+                "template <class L>\n__global__ static\n__launch_bounds__(decltype(size(L{}))::value)\nvoid\nk(L l)\n{ x(); }"
+            ]
         );
         assert_eq!(
             bodies(
