@@ -326,7 +326,9 @@ impl Measure<'_> {
                 if (most - least).abs() < SAME
                     && let Some(mut found) = self.wherever_it_begins(draft, context, executions)
                 {
-                    found.constraints.push(any_offset(data));
+                    if found.certainty == Certainty::Exact {
+                        found.constraints.push(any_offset(data));
+                    }
                     return placed_as(access, found);
                 }
                 if access.why == Some(Why::IndexByData)
@@ -420,9 +422,17 @@ impl Measure<'_> {
             let one = self.access(&at, context, executions);
             let figures = |of: &Access| (of.transactions_per_request, of.bytes_moved_per_request);
             let same = found.as_ref().is_none_or(|first| {
-                figures(first) == figures(&one) && first.constraints == one.constraints
+                figures(first) == figures(&one)
+                    && first.constraints == one.constraints
+                    && first.certainty == one.certainty
             });
-            if !same || one.certainty != Certainty::Exact || one.requests == Some(0.0) {
+            // How often a loop runs that data ends is assumed of all that it holds.
+            let known = match one.certainty {
+                Certainty::Exact => true,
+                Certainty::Assumed => context.why.is_some(),
+                Certainty::Unknown => false,
+            };
+            if !same || !known || one.requests == Some(0.0) {
                 return None;
             }
             found.get_or_insert(one);

@@ -419,6 +419,18 @@ impl Arena {
         Some((found?, times))
     }
 
+    /// What divides a summand for certain: `blockIdx.x * blockDim.x` in blocks of 256 is a multiple of 256.
+    fn known_times(&self, term: Id, factor: i64) -> i64 {
+        let Node::Product(factors) = self.node(term) else {
+            return factor;
+        };
+        let values = factors.iter().filter_map(|&one| self.value(one));
+        let times = values
+            .into_iter()
+            .try_fold(factor, |times, value| times.checked_mul(value));
+        times.unwrap_or(factor)
+    }
+
     /// True for a value that is a multiple of a warp's lanes, one for all of them, and the lane.
     fn counts_lanes(&self, id: Id, left: &mut u32) -> bool {
         let Some(warps) = self.warps else {
@@ -453,7 +465,8 @@ impl Arena {
                 constant % warps.lanes == 0
                     && x > 0
                     && others.into_iter().all(|(term, factor)| {
-                        if factor % warps.lanes == 0 && !self.varies(term, left) {
+                        let times = self.known_times(term, factor);
+                        if times % warps.lanes == 0 && !self.varies(term, left) {
                             return true;
                         }
                         let carries = !carried && factor == 1 && self.counts_lanes(term, left);
