@@ -222,8 +222,10 @@ fn a_copy_to_several_blocks_of_a_cluster_is_loaded_once() {
 fn stages_go_on_from_tile_to_tile() {
     let kernel = |turn: &str| {
         format!(
-            "__global__ void k(float *out, const float *in, int steps) {{\n\
-             __shared__ float tile[4][64][33]; float sum = 0; int stage = 0, phase = 0;\n\
+            "struct State {{ int stage = 0; unsigned phase = 0;\n\
+               __device__ void next() {{ if (++stage == 4) {{ stage = 0; phase ^= 1; }} }} }};\n\
+             __global__ void k(float *out, const float *in, int steps) {{\n\
+             __shared__ float tile[4][64][33]; float sum = 0; int stage = 0, phase = 0; State state;\n\
              for (int t = blockIdx.x; t < 500; t += gridDim.x)\n\
                for (int i = 0; i < 6; i++) {{ sum += tile[stage][threadIdx.x / 32][threadIdx.x % 32]; {turn} }}\n\
              out[blockIdx.x * blockDim.x + threadIdx.x] = sum + phase; }}\n"
@@ -235,6 +237,7 @@ fn stages_go_on_from_tile_to_tile() {
         "stage++; if (stage >= 4) stage = 0;",
         "stage = (stage + 1) % 4;",
         "stage = (stage + 3) & 3;",
+        "state.next(); stage = state.stage; phase = state.phase;",
     ] {
         let found = on("h100-sxm5", &kernel(turn), Language::Cuda, 100, 128);
         let reads = of(&found, "shared", "load");
