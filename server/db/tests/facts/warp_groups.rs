@@ -11,12 +11,17 @@ use warplens_syntax::{Document, Language};
 use crate::tensor::{ENGINE, launched};
 
 fn on(gpu: &str, text: &str, language: Language, grid: u64, block: u64) -> KernelResult {
+    let launch = LaunchValues {
+        grid: Some([grid, 1, 1]),
+        block: Some([block, 1, 1]),
+        ..LaunchValues::default()
+    };
+    all_on(gpu, text, language, launch).remove(0)
+}
+
+fn all_on(gpu: &str, text: &str, language: Language, launch: LaunchValues) -> Vec<KernelResult> {
     let overrides = Overrides {
-        argument: LaunchValues {
-            grid: Some([grid, 1, 1]),
-            block: Some([block, 1, 1]),
-            ..LaunchValues::default()
-        },
+        argument: launch,
         ..Overrides::default()
     };
     let settings = Settings {
@@ -30,7 +35,7 @@ fn on(gpu: &str, text: &str, language: Language, grid: u64, block: u64) -> Kerne
     });
     let document = Document::new(text, language);
     let found = ENGINE.estimate(&document, path, &settings, &overrides, &[], &[], &[]);
-    found.expect("a known GPU").results.remove(0)
+    found.expect("a known GPU").results
 }
 
 fn of<'r>(found: &'r KernelResult, space: &str, op: &str) -> Vec<&'r Access> {
@@ -356,4 +361,86 @@ fn builtins_of_amd_are_what_they_do() {
     assert_eq!(bytes("global", "load"), [256.0, 1024.0, 256.0].map(Some));
     assert_eq!(bytes("global", "store"), [256.0, 256.0].map(Some));
     assert_eq!(bytes("shared", "store"), [256.0, 256.0].map(Some));
+}
+
+/// What a function holds that is kept once for all its calls, the kernel executes: warps that give registers away begin with all
+/// that the bounds leave them (ptxas 13: 168 of 384 threads), and a block that waits for its cluster waits at a barrier.
+#[test]
+fn instructions_in_functions_are_the_kernels() {
+    let text = |body: &str, dims: &str| {
+        format!(
+            "__device__ void give() {{ asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\"); }}\n\
+             __device__ void arrive() {{ asm volatile(\"barrier.cluster.arrive.release.aligned;\" ::: \"memory\"); }}\n\
+             __device__ void wait() {{ asm volatile(\"barrier.cluster.wait.acquire.aligned;\" ::: \"memory\"); }}\n\
+             __global__ void {dims} __launch_bounds__(384, 1) k(float *o) {{ {body} o[threadIdx.x] = 1; }}\n"
+        )
+    };
+    let of = |body: &str| on("h100-sxm5", &text(body, ""), Language::Cuda, 132, 384);
+    let registers = |body: &str| of(body).resources.registers_per_thread;
+    assert_eq!(registers("if (threadIdx.x >= 256) give();"), 168);
+    assert!(registers("") < 32);
+    let barriers = |body: &str| {
+        let found = on(
+            "h100-sxm5",
+            &text(body, "__cluster_dims__(2, 1, 1)"),
+            Language::Cuda,
+            132,
+            384,
+        );
+        found.instructions.get("bar").copied().unwrap_or(0.0)
+    };
+    assert_eq!(barriers("arrive(); wait(); wait();"), 2.0);
+    assert_eq!(barriers("arrive();"), 0.0);
+    assert_eq!(
+        barriers(
+            "auto all = cooperative_groups::this_cluster(); all.barrier_arrive(); all.barrier_wait();"
+        ),
+        1.0
+    );
+    assert_eq!(barriers("cooperative_groups::this_cluster().sync();"), 1.0);
+}
+
+/// Our product on AMD's matrix units: what the matrix units compute, each access, and its conflicts. clang 15 (gfx90a) writes 16
+/// `v_mfma` in the loop.
+#[test]
+fn a_product_on_matrix_units_of_amd_is_read_to_its_end() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let text = std::fs::read_to_string(path.join("hgemm.hip")).expect("our own kernel");
+    let found = on("mi250x", &text, Language::Hip, 1024, 256);
+    assert!(
+        found.not_understood.is_empty(),
+        "{:?}",
+        found.not_understood
+    );
+    assert_eq!(found.instructions.get("hmma"), Some(&16.0));
+    assert!(found.accesses.iter().all(|access| access.exact));
+    let reads = of(&found, "shared", "load");
+    for read in reads {
+        assert_eq!(read.passes_per_request, read.ideal_passes_per_request);
+    }
+    // Halves are stored down the columns of the right tile.
+    let stores = of(&found, "shared", "store");
+    let worst = stores.iter().filter_map(|store| store.passes_per_request);
+    assert_eq!(worst.fold(0.0, f64::max), 16.0);
+}
+
+/// Sub-groups of OpenCL: who is in one, and what is read by it, on GPUs with 32 and 64 lanes.
+#[test]
+fn sub_groups_of_our_own_kernels_are_known() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let text = std::fs::read_to_string(path.join("subgroups.cl")).expect("our own kernels");
+    for gpu in ["a100-sxm4-40gb", "mi250x"] {
+        let all = all_on(gpu, &text, Language::OpenCl, LaunchValues::default());
+        assert_eq!(all.len(), 3);
+        for access in all.iter().flat_map(|found| &found.accesses) {
+            assert!(access.exact, "{gpu}: {} {:?}", access.text, access.why);
+        }
+        for found in &all {
+            assert!(
+                found.not_understood.is_empty(),
+                "{:?}",
+                found.not_understood
+            );
+        }
+    }
 }
