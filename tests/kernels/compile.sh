@@ -78,8 +78,11 @@ compile() {
   name=$(basename "$source" .cu)
   log=$work/$name.log
   target=$(needed "$source")
+  # What one architecture alone has is not compiled for those behind it.
+  local code=("-arch=$arch")
+  if [ -n "$target" ]; then code=(-gencode "arch=compute_${target#sm_},code=$target"); fi
   # -Werror: a warning in a kernel that others learn from is a defect.
-  if ! "$nvcc" -arch="${target:-$arch}" -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra \
+  if ! "$nvcc" "${code[@]}" -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra \
     -Xptxas -v "${link_flags[@]}" -o "$work/$name" "$source" >"$log" 2>&1; then
     echo "does not compile" >"$work/$name.wrong"
     return

@@ -444,3 +444,81 @@ fn sub_groups_of_our_own_kernels_are_known() {
         }
     }
 }
+
+/// Fragments that inline PTX loads and stores go where the toolkit's functions go: the same accesses, passes and instructions.
+#[test]
+fn fragments_of_ptx_are_those_of_the_toolkit() {
+    let registers = |first: usize, count: usize| {
+        let all: Vec<String> = (first..first + count).map(|at| format!("%{at}")).collect();
+        all.join(", ")
+    };
+    let eight = |name: &str, kind: &str| {
+        let all: Vec<String> = (0..8)
+            .map(|at| format!("\"{kind}\"({name}[{at}])"))
+            .collect();
+        all.join(", ")
+    };
+    for (layout, left, right, sum) in [
+        ("row", 16, 24, "row"),
+        ("col", 16, 16, "row"),
+        ("row", 40, 32, "col"),
+    ] {
+        let other = if layout == "row" { "col" } else { "row" };
+        let toolkit = format!(
+            "__global__ void k(float *o) {{ __shared__ __align__(128) half s[16 * {left}], r[16 * {right}];\n\
+             nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, half, nvcuda::wmma::{layout}_major> a;\n\
+             nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, half, nvcuda::wmma::{other}_major> b;\n\
+             nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> c;\n\
+             nvcuda::wmma::fill_fragment(c, 0.0f);\n\
+             nvcuda::wmma::load_matrix_sync(a, s, {left});\n\
+             nvcuda::wmma::load_matrix_sync(b, r, {right});\n\
+             nvcuda::wmma::mma_sync(c, a, b, c);\n\
+             nvcuda::wmma::store_matrix_sync(o, c, 32, nvcuda::wmma::mem_{sum}_major); }}\n"
+        );
+        let ptx = format!(
+            "__global__ void k(float *o) {{ __shared__ __align__(128) half s[16 * {left}], r[16 * {right}];\n\
+             unsigned a[8], b[8]; float c[8] = {{}};\n\
+             asm volatile(\"wmma.load.a.sync.aligned.{layout}.m16n16k16.shared.f16 {{{}}}, [%8], {left};\" : {} : \"r\"((unsigned)__cvta_generic_to_shared(s)));\n\
+             asm volatile(\"wmma.load.b.sync.aligned.{other}.m16n16k16.shared.f16 {{{}}}, [%8], %9;\" : {} : \"r\"((unsigned)__cvta_generic_to_shared(r)), \"r\"({right}));\n\
+             asm volatile(\"wmma.mma.sync.aligned.{layout}.{other}.m16n16k16.f32.f32 {{{}}}, {{{}}}, {{{}}}, {{{}}};\" : {} : {}, {});\n\
+             asm volatile(\"wmma.store.d.sync.aligned.{sum}.m16n16k16.global.f32 [%8], {{{}}}, 32;\" :: {}, \"l\"(o)); }}\n",
+            registers(0, 8),
+            eight("a", "=r"),
+            registers(0, 8),
+            eight("b", "=r"),
+            registers(0, 8),
+            registers(8, 8),
+            registers(16, 8),
+            registers(0, 8),
+            eight("c", "+f"),
+            eight("a", "r"),
+            eight("b", "r"),
+            registers(0, 8),
+            eight("c", "f"),
+        );
+        let of = |text: &str| {
+            let found = on("a100-sxm4-40gb", text, Language::Cuda, 1, 32);
+            assert!(
+                found.not_understood.is_empty(),
+                "{:?}",
+                found.not_understood
+            );
+            let accesses = found.accesses.iter().map(|access| {
+                assert!(access.exact, "{layout}: {} {:?}", access.text, access.why);
+                (
+                    (
+                        access.space.clone(),
+                        access.op.clone(),
+                        access.bytes_per_lane,
+                    ),
+                    (access.transactions_per_request, access.passes_per_request),
+                    access.requests,
+                )
+            });
+            let classes =
+                ["hmma", "lds", "stg"].map(|class| found.instructions.get(class).copied());
+            (accesses.collect::<Vec<_>>(), classes)
+        };
+        assert_eq!(of(&ptx), of(&toolkit), "{layout} {sum}");
+    }
+}
