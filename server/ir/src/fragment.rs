@@ -49,13 +49,11 @@ impl Fragment {
             Matrix::Right => "matrix_b",
             Matrix::Sum => "accumulator",
         };
-        let element = match self.float {
-            true => 'f',
-            false => 'i',
-        };
-        let layout = match self.by_rows {
-            true => "row_major",
-            false => "col_major",
+        let element = if self.float { 'f' } else { 'i' };
+        let layout = if self.by_rows {
+            "row_major"
+        } else {
+            "col_major"
         };
         let Fragment {
             rows,

@@ -522,3 +522,92 @@ fn fragments_of_ptx_are_those_of_the_toolkit() {
         assert_eq!(of(&ptx), of(&toolkit), "{layout} {sum}");
     }
 }
+
+/// One thread starts a product of `tcgen05` for its block, as the instruction wants it: no lane is idle that could do a part of it.
+/// What it computes by itself others could do.
+#[test]
+fn what_one_thread_starts_for_all_is_no_divergence() {
+    let found = |body: &str| {
+        let text = format!(
+            "__global__ void k(float *o, unsigned idesc) {{\n\
+             __shared__ alignas(1024) unsigned short a[128 * 64], b[128 * 64];\n\
+             unsigned s = (unsigned)__cvta_generic_to_shared(a), t = (unsigned)__cvta_generic_to_shared(b);\n\
+             unsigned long long da = (1ull << 62) | (64ull << 32) | (1ull << 16) | ((s & 0x3ffff) >> 4);\n\
+             unsigned long long db = (1ull << 62) | (64ull << 32) | (1ull << 16) | ((t & 0x3ffff) >> 4);\n\
+             float x = o[threadIdx.x];\n\
+             for (int i = 0; i < 64; i++) {{ if (threadIdx.x == 0) {{ {body} }} __syncthreads(); }}\n\
+             o[threadIdx.x] = x; }}\n"
+        );
+        let found = on("b200", &text, Language::Cuda, 148, 128);
+        found.estimates["auto"].breakdown.divergence
+            / found.estimates["auto"].cycles.expect("a time")
+    };
+    let product = "asm volatile(\"{ .reg .pred p; setp.ne.b32 p, 1, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }\" \
+                   :: \"r\"(0), \"l\"(da), \"l\"(db), \"r\"((1u << 4) | (16u << 17) | (8u << 24)));";
+    assert!(found(product) < 0.01, "{}", found(product));
+    let own = "for (int j = 0; j < 100; j++) x = x * x + 1.0f;";
+    assert!(found(own) > 0.05, "{}", found(own));
+}
+
+/// Integers and exchanges of inline PTX are what the functions of the toolkit are, where addresses are made of them.
+#[test]
+fn integers_of_ptx_are_the_toolkits() {
+    for (ptx, toolkit) in [
+        (
+            "shfl.sync.idx.b32 %0, %1, 0, 31, -1;",
+            "__shfl_sync(~0u, t / 32, 0)",
+        ),
+        ("popc.b32 %0, %1;", "__popc(t / 32)"),
+        ("clz.b32 %0, %1;", "__clz(t / 32)"),
+        (
+            "brev.b32 %0, %1; shr.u32 %0, %0, 28;",
+            "(int)(__brev(t / 32) >> 28)",
+        ),
+        ("mul24.lo.u32 %0, %1, 3;", "t / 32 * 3"),
+        ("mad24.lo.s32 %0, %1, 3, 1;", "t / 32 * 3 + 1"),
+    ] {
+        let index = |statement: &str| {
+            let text = format!(
+                "__global__ void k(int *o) {{ int t = threadIdx.x, a; {statement} o[a * 32 + t % 32] = 1; }}\n"
+            );
+            let found = on("h100-sxm5", &text, Language::Cuda, 132, 128);
+            let store = of(&found, "global", "store")[0].clone();
+            assert!(store.exact, "{statement}: {:?}", store.why);
+            (store.index, store.transactions_per_request)
+        };
+        let of_ptx = index(&format!(
+            "asm volatile(\"{ptx}\" : \"=r\"(a) : \"r\"(t / 32));"
+        ));
+        assert_eq!(of_ptx.1, index(&format!("a = {toolkit};")).1, "{ptx}");
+    }
+    // A segment of the warp, and data, are no one value.
+    for statement in [
+        "asm volatile(\"shfl.sync.idx.b32 %0, %1, 0, 0x181f, -1;\" : \"=r\"(a) : \"r\"(t));",
+        "asm volatile(\"shfl.sync.bfly.b32 %0, %1, 1, 31, -1;\" : \"=r\"(a) : \"r\"(t));",
+    ] {
+        let text = format!(
+            "__global__ void k(int *o) {{ int t = threadIdx.x, a; {statement} o[a] = 1; }}\n"
+        );
+        let found = on("h100-sxm5", &text, Language::Cuda, 132, 128);
+        assert!(!of(&found, "global", "store")[0].exact, "{statement}");
+    }
+}
+
+/// A barrier of some warps of a block is an instruction, as nvcc writes it (`BAR.SYNC`, `BAR.ARV`).
+#[test]
+fn barriers_of_some_warps_are_instructions() {
+    let bars = |body: &str| {
+        let text = format!("__global__ void k(float *o) {{ {body} o[threadIdx.x] = 1; }}\n");
+        let found = on("h100-sxm5", &text, Language::Cuda, 132, 128);
+        found.instructions.get("bar").copied().unwrap_or(0.0)
+    };
+    assert_eq!(
+        bars("asm volatile(\"bar.sync 1, 64;\" ::: \"memory\");"),
+        1.0
+    );
+    assert_eq!(
+        bars("asm volatile(\"bar.arrive 2, 128; barrier.sync.aligned 3, 128;\");"),
+        2.0
+    );
+    assert_eq!(bars("asm volatile(\"bar.warp.sync 0xffffffff;\");"), 0.0);
+}

@@ -60,6 +60,11 @@ impl<'t> Assembly<'_, '_, 't> {
             }
             function => function,
         };
+        let function = if instruction.base() == "shfl" {
+            Self::shuffle(instruction, function, &mut sources)
+        } else {
+            function
+        };
         let function = self.named(instruction, function);
         if targets.len() > 1 {
             self.write_all(&targets, function, sources);
@@ -72,6 +77,37 @@ impl<'t> Assembly<'_, '_, 't> {
         }
         self.write(target, value);
         Some(())
+    }
+
+    /// `shfl.sync.idx.b32 to, value, lane, clamp, mask` as `__shfl_sync(mask, value, lane)`: who has what follows alike.
+    fn shuffle(
+        instruction: &Instruction<'t>,
+        function: Function,
+        sources: &mut Vec<Expr>,
+    ) -> Function {
+        let Function::WarpExchange(exchange, _) = &function else {
+            return function;
+        };
+        let kind = ["idx", "up", "down", "bfly"]
+            .into_iter()
+            .find(|kind| instruction.has(kind));
+        let (Some(kind), [value, lane, clamp, mask]) = (kind, sources.as_slice()) else {
+            return function;
+        };
+        // Segments of the warp are in the upper bits, the last lane in the lower ones; `up` has the first.
+        let end = if kind == "up" { 0 } else { 31 };
+        let whole = super::super::constants::constant(clamp).is_some_and(|of| of & 0x1f1f == end);
+        let name = match kind {
+            "up" => "__shfl_up_sync",
+            "down" => "__shfl_down_sync",
+            "bfly" => "__shfl_xor_sync",
+            _ => "__shfl_sync",
+        };
+        let mut arguments = vec![mask.clone(), value.clone(), lane.clone()];
+        arguments.extend((!whole).then(|| clamp.clone()));
+        let exchange = *exchange;
+        *sources = arguments;
+        Function::WarpExchange(exchange, name.into())
     }
 
     /// What a barrier in memory answers is not known.
