@@ -670,6 +670,7 @@ pub(crate) mod tests {
                 grid_source: "assumed",
                 count: None,
                 run: None,
+                begins_early: None,
             },
             variant: Variant {
                 number: 1,
