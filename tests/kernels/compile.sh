@@ -8,7 +8,8 @@
 # --run: also runs the programs and fails where a result is wrong (needs an NVIDIA GPU).
 # --into: leaves the programs in DIR, each with ptxas's account of its kernels in NAME.ptxas, and skips
 # the OpenCL twins.
-# ARCH (default sm_80) is the target. The OpenCL twins are checked as well where clang is installed.
+# ARCH (default sm_80) is the target; a program that needs a newer one says so in a comment, "// architecture: sm_90a", and is
+# not run elsewhere. The OpenCL twins are checked as well where clang is installed.
 # Prints "N passed, N failed"; the exit status is 0 when nothing failed.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -26,7 +27,7 @@ while [ $# -gt 0 ]; do
       into=${1:?--into needs a folder}
       shift
       ;;
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     -*) echo "compile.sh: unknown option $argument" >&2; exit 2 ;;
     *) nvcc=$argument ;;
   esac
@@ -68,13 +69,20 @@ fail() {
   if [ -s "$work/log" ]; then sed 's/^/    /' "$work/log" >&2; fi
 }
 
+# The architecture that a program needs, where it says one.
+needed() { sed -n 's/^\/\/ architecture: //p' "$1"; }
+
 # Compiles one program; what is wrong with it, if anything, is in NAME.wrong, what the compiler or the program says in NAME.log.
 compile() {
-  local source=$1 name log kernels reported
+  local source=$1 name log kernels reported target
   name=$(basename "$source" .cu)
   log=$work/$name.log
+  target=$(needed "$source")
+  # What one architecture alone has is not compiled for those behind it.
+  local code=("-arch=$arch")
+  if [ -n "$target" ]; then code=(-gencode "arch=compute_${target#sm_},code=$target"); fi
   # -Werror: a warning in a kernel that others learn from is a defect.
-  if ! "$nvcc" -arch="$arch" -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra \
+  if ! "$nvcc" "${code[@]}" -std=c++17 -O3 -lineinfo -Werror all-warnings -Xcompiler -Wall,-Wextra \
     -Xptxas -v "${link_flags[@]}" -o "$work/$name" "$source" >"$log" 2>&1; then
     echo "does not compile" >"$work/$name.wrong"
     return
@@ -85,12 +93,14 @@ compile() {
   if [ "$reported" -lt "$kernels" ]; then
     echo "$kernels kernels, but ptxas reports $reported" >"$work/$name.wrong"
   elif grep -q '[1-9][0-9]* bytes spill' "$log"; then
-    echo "registers spill on $arch" >"$work/$name.wrong"
+    echo "registers spill on ${target:-$arch}" >"$work/$name.wrong"
   fi
 }
 
 # As many at a time as there are processors; each compiles by itself.
 jobs=$(nproc)
+# True where the GPU has compute capability 9.0: what is compiled for that alone runs there only.
+has_clusters() { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | grep -qx '9.0'; }
 for source in "$here"/*.cu; do
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
   compile "$source" &
@@ -106,6 +116,11 @@ for source in "$here"/*.cu; do
   if [ -n "$into" ]; then
     cp "$work/$name" "$into/$name" && cp "$work/log" "$into/$name.ptxas"
   fi
+  if $run && [ -n "$(needed "$source")" ] && ! has_clusters; then
+    echo "$name: not run, it needs $(needed "$source")"
+    pass
+    continue
+  fi
   if $run && ! "$work/$name" >"$work/log" 2>&1; then
     fail "$name.cu: wrong when run"
     continue
@@ -120,13 +135,18 @@ if [ -n "$into" ]; then
 elif [ -n "$clang" ]; then
   for source in "$here"/*.cl; do
     name=$(basename "$source" .cl)
-    if ! "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -Wall -Wextra -Werror \
+    standard=$(sed -n 's#^// language: ##p' "$source")
+    if ! "$clang" -x cl "-cl-std=${standard:-CL1.2}" -Xclang -finclude-default-header -Wall -Wextra -Werror \
       -fsyntax-only "$source" >"$work/log" 2>&1; then
       fail "$name.cl: does not compile"
       continue
     fi
-    # Every kernel is the twin of one in the .cu file of the same name.
+    # Every kernel is the twin of one in the .cu file of the same name, where there is one.
     : >"$work/log"
+    if [ ! -e "$here/$name.cu" ]; then
+      pass
+      continue
+    fi
     for kernel in $(grep -o 'void [a-z_]*(' "$source" | tr -d '(' | cut -d ' ' -f 2); do
       grep -qw "$kernel" "$here/$name.cu" || echo "$name.cu has no $kernel" >>"$work/log"
     done
@@ -138,6 +158,22 @@ elif [ -n "$clang" ]; then
   done
 else
   echo "no clang: the OpenCL kernels were not compiled" >&2
+fi
+
+hipcc=$(command -v hipcc || true)
+if [ -n "$into" ]; then
+  :
+elif [ -n "$hipcc" ]; then
+  for source in "$here"/*.hip; do
+    if ! "$hipcc" --offload-arch=gfx90a --cuda-device-only -std=c++17 -O3 -Wall -Wextra -S -o "$work/device.s" \
+      "$source" >"$work/log" 2>&1; then
+      fail "$(basename "$source"): does not compile"
+      continue
+    fi
+    pass
+  done
+else
+  echo "no hipcc: the HIP kernels were not compiled" >&2
 fi
 
 echo "$passed passed, $failed failed"

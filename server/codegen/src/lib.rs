@@ -266,7 +266,7 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
 /// True for a kernel whose warps give each other registers: `setmaxnreg`.
 fn redistributes(kernel: &Kernel) -> bool {
     let mut found = false;
-    expressions(&kernel.body, &mut |expression| {
+    warplens_ir::executed(kernel, &mut |expression, _| {
         if let ExprKind::Call(Function::Ignored(_, mnemonic), _) = &expression.kind {
             found |= mnemonic.starts_with("setmaxnreg");
         }

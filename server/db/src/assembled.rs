@@ -167,6 +167,7 @@ fn result(
             grid_source: source(grid_given.is_some()),
             count: None,
             run: None,
+            begins_early: None,
         },
         variant: wire::Variant {
             number: 1,

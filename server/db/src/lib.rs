@@ -260,6 +260,8 @@ pub struct KernelAnalysis {
     pub findings: Arc<Vec<Finding>>,
     /// The kernel's name.
     pub name_site: Site,
+    /// Where it waits for the launch ahead of it in its stream.
+    pub(crate) waits_for_predecessor: Option<Site>,
     /// True where the source, a directive or an attribute gave the block.
     pub launch_known: bool,
     /// Template parameters bound.
@@ -308,6 +310,8 @@ pub struct PlacedKernel {
     pub launched_at: Option<Range<usize>>,
     /// The run of the program that makes the launch.
     pub run: Option<RunLaunch>,
+    /// The launch may begin before the one ahead of it in its stream has ended.
+    begins_early: bool,
     /// The launch as the program's text says it; `None` where none was found.
     pub(crate) site: Option<Arc<LaunchSite>>,
     /// Where the sites of the analysis stand in the kernel's text now.
@@ -325,6 +329,13 @@ pub struct LaunchAt {
     pub variant: usize,
     /// Bytes from the kernel's name to `>>>`, or those of the call that launches.
     pub range: Range<usize>,
+}
+
+/// How a launch begins that need not wait for the one ahead of it (CUDA C++ Programming Guide, "Programmatic Dependent Launch").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlyStart {
+    /// The line of the kernel, from 1, where it waits; `None` where it nowhere does.
+    pub waits_at: Option<u32>,
 }
 
 /// A launch as a run of the program makes it.
@@ -352,6 +363,19 @@ impl PlacedKernel {
         self.variants
             .get(self.variant)
             .map_or("", |text| text.as_str())
+    }
+
+    /// Whether the launch may begin before the one ahead of it in its stream has ended, and where it then waits.
+    pub fn early_start(&self) -> Option<EarlyStart> {
+        self.begins_early.then(|| EarlyStart {
+            waits_at: self.waits_at(),
+        })
+    }
+
+    /// The line, from 1, where the kernel waits for the launch ahead of it.
+    pub(crate) fn waits_at(&self) -> Option<u32> {
+        let site = self.analysis.waits_for_predecessor?;
+        Some(self.place_line(site.line) + 1)
     }
 
     /// Absolute bytes of a span.

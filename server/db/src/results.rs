@@ -428,6 +428,9 @@ fn result(
             grid_source: launch.grid_source.name(),
             count: placed.run.as_ref().and_then(|run| run.count),
             run: placed.run.as_ref().map(|run| run.said.to_string()),
+            begins_early: placed.early_start().map(|early| wire::EarlyStart {
+                waits_at: early.waits_at,
+            }),
         },
         variant: wire::Variant {
             number: placed.number() as u64,

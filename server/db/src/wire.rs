@@ -216,6 +216,16 @@ pub struct Launch {
     pub count: Option<u64>,
     /// How the program was started, and where that is said: `./main 100, Makefile:7`.
     pub run: Option<String>,
+    /// It may begin before the launch ahead of it in its stream has ended (programmatic stream serialization); null where it
+    /// begins behind it.
+    pub begins_early: Option<EarlyStart>,
+}
+
+/// How a launch begins that need not wait for the one ahead of it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct EarlyStart {
+    /// The line where the kernel waits for it, `griddepcontrol.wait`: what is before overlaps. Null where it nowhere waits.
+    pub waits_at: Option<u32>,
 }
 
 /// An assumed number.

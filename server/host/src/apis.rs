@@ -12,6 +12,7 @@ use super::linked::{Linked, Number};
 use super::members::{members, reals};
 use super::nodes::name_of_function;
 use super::nodes::{meant, parts, text};
+use super::objects::PROGRAMMATIC;
 use super::opt_in::{allows_large_clusters, asks_for_shared};
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Step, Value, with_linked};
@@ -35,19 +36,24 @@ struct Config {
     global: [Extent; 3],
     shared: Option<u64>,
     cluster: Option<[u64; 3]>,
+    begins_early: bool,
     arguments: Vec<Value>,
     types: Vec<Option<Type>>,
 }
 
 impl Host<'_> {
-    /// Blocks of a cluster, as the attributes of a launch say: `val.clusterDim` of one of them.
-    fn cluster(&self, attributes: &Value, number: &Value) -> Option<[u64; 3]> {
+    /// What the attributes of a launch say: the blocks of a cluster, and whether it may begin before the launch ahead of it in
+    /// its stream has ended.
+    fn attributes(&self, attributes: &Value, number: &Value, config: &mut Config) {
         let Value::Address(place) = attributes else {
-            return None;
+            return;
         };
-        let number = usize::try_from(number.integer()?)
-            .ok()?
-            .min(MOST_ATTRIBUTES);
+        let number = number
+            .integer()
+            .and_then(|number| usize::try_from(number).ok());
+        let Some(number) = number.map(|number| number.min(MOST_ATTRIBUTES)) else {
+            return;
+        };
         let first = match place.path.last() {
             Some(Step::Index(Some(first))) => *first,
             _ => 0,
@@ -58,15 +64,18 @@ impl Host<'_> {
         }
         let whole = self.read(&all);
         let field = |value: &Value, name: &str| value.at(&Step::Field(name.to_owned()));
-        let mut clusters = (first..first + number).filter_map(|at| {
+        for at in first..first + number {
             let attribute = match &whole {
                 Value::Array(_) => whole.at(&Step::Index(Some(at))),
                 one => one.clone(),
             };
-            let dimensions = field(&field(&attribute, "val"), "clusterDim").dimensions()?;
-            (dimensions != [1; 3]).then_some(dimensions)
-        });
-        clusters.next()
+            let value = field(&attribute, "val");
+            let dimensions = field(&value, "clusterDim").dimensions();
+            let dimensions = dimensions.filter(|dimensions| *dimensions != [1; 3]);
+            config.cluster = config.cluster.or(dimensions);
+            let early = field(&value, PROGRAMMATIC).integer();
+            config.begins_early |= early.is_some_and(|early| early != 0);
+        }
     }
 
     /// `kernel<<<grid, block, shared, stream>>>(…)`.
@@ -293,6 +302,7 @@ impl Host<'_> {
                         .any(|text| asks_for_shared(text, &kernel.name)),
                     assumes_residency,
                     cluster: config.cluster,
+                    begins_early: config.begins_early,
                     allows_large_clusters: texts
                         .iter()
                         .flatten()
@@ -410,9 +420,9 @@ impl Host<'_> {
                     block: field("blockDim").dimensions(),
                     block_sides: field("blockDim").sides(),
                     shared: bytes(&field("dynamicSmemBytes")),
-                    cluster: self.cluster(&field("attrs"), &field("numAttrs")),
                     ..Config::default()
                 };
+                self.attributes(&field("attrs"), &field("numAttrs"), &mut config);
                 if name.ends_with('C') {
                     self.give_array(&mut config, &value(2));
                 } else {
@@ -741,6 +751,7 @@ impl Host<'_> {
             global,
             shared,
             cluster: None,
+            begins_early: false,
             arguments,
             types: Vec::new(),
         };

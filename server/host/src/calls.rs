@@ -132,6 +132,12 @@ impl Host<'_> {
                 .map(|scope| plain(text(scope, source))),
         };
         self.call_happens(node, &named.name, &arguments, source);
+        // By its name, or through what the driver gave: a pointer in a variable or a member, or of a call.
+        if !self.index.by_name.contains_key(&named.name)
+            && super::toolkit::encodes_a_tensor_map(&arguments, source)
+        {
+            return self.tensor_map_call(&arguments, source);
+        }
         if function.kind() == Kind::FieldExpression {
             return self.member_call(node, function, &named, &arguments, source);
         }

@@ -114,6 +114,8 @@ pub struct LaunchSite {
     pub assumes_residency: bool,
     /// Blocks of a cluster, where an attribute of the launch says them.
     pub cluster: Option<[u64; 3]>,
+    /// An attribute lets it begin before the launch ahead of it in its stream has ended.
+    pub begins_early: bool,
     /// The program allows clusters of more than eight blocks.
     pub allows_large_clusters: bool,
     /// Integer arguments by position.
@@ -244,6 +246,7 @@ impl LaunchSite {
             assumes_residency: false,
             cluster: None,
             allows_large_clusters: false,
+            begins_early: false,
             arguments: Vec::new(),
             members: Vec::new(),
             reals: Vec::new(),

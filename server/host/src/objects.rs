@@ -1039,10 +1039,14 @@ pub(super) fn arguments_of_type(ty: Node<'_>) -> Option<Node<'_>> {
     None
 }
 
-/// An attribute of a launch before it is set: of its values the blocks of a cluster are followed.
+/// Of an attribute's values: whether the launch may begin early (CUDA Runtime API, `cudaLaunchAttributeValue`).
+pub(super) const PROGRAMMATIC: &str = "programmaticStreamSerializationAllowed";
+
+/// An attribute of a launch before it is set: of its values the blocks of a cluster are followed, and whether it begins early.
 fn launch_attribute(class: &str) -> Value {
     let cluster = ("clusterDim".to_owned(), Value::Dims(Extent::ONES));
-    let value = Value::record("", vec![cluster]);
+    let early = (PROGRAMMATIC.to_owned(), Value::int(0));
+    let value = Value::record("", vec![cluster, early]);
     let id = ("id".to_owned(), Value::Unknown);
     Value::record(class, vec![id, ("val".to_owned(), value)])
 }

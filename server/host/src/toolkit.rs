@@ -30,12 +30,6 @@ impl Host<'_> {
                 .map_or(Value::Unknown, |argument| argument.value.clone())
         };
         let success = Value::int(0);
-        // By its name, or through a pointer that the driver gives under any.
-        if encodes_a_tensor_map(arguments, source) {
-            let map = self.tensor_map(arguments, source);
-            self.write_at(&value(0), map);
-            return Some(success);
-        }
         self.running.as_ref()?;
         let plain = name.trim_end_matches("_v2");
         Some(match plain {
@@ -536,6 +530,15 @@ impl Host<'_> {
         }
     }
 
+    /// A call of `cuTensorMapEncodeTiled`.
+    pub(super) fn tensor_map_call(&mut self, arguments: &[Argument], source: Source) -> Value {
+        let map = self.tensor_map(arguments, source);
+        if let Some(to) = arguments.first() {
+            self.write_at(&to.value, map);
+        }
+        Value::int(0)
+    }
+
     /// What `cuTensorMapEncodeTiled` makes: of it a launch is told what a copy by it brings.
     fn tensor_map(&self, arguments: &[Argument], source: Source) -> Value {
         let element = arguments.get(1).and_then(|argument| argument.node);
@@ -622,7 +625,7 @@ fn extent(bytes: &Value) -> Option<u64> {
 }
 
 /// Whether a call makes a tensor map: nothing else takes twelve arguments of which one begins like this.
-fn encodes_a_tensor_map(arguments: &[Argument], source: Source) -> bool {
+pub(super) fn encodes_a_tensor_map(arguments: &[Argument], source: Source) -> bool {
     const ARGUMENTS: usize = 12;
     let written = |argument: &Argument| argument.node.map(|node| text(node, source));
     let mut written = arguments.iter().filter_map(written);

@@ -42,6 +42,29 @@ impl Fragment {
         }
     }
 
+    /// As instances are spelled: what [`Fragment::spelled`] reads.
+    pub fn spelling(&self) -> String {
+        let matrix = match self.matrix {
+            Matrix::Left => "matrix_a",
+            Matrix::Right => "matrix_b",
+            Matrix::Sum => "accumulator",
+        };
+        let element = if self.float { 'f' } else { 'i' };
+        let layout = if self.by_rows {
+            "row_major"
+        } else {
+            "col_major"
+        };
+        let Fragment {
+            rows,
+            columns,
+            depth,
+            bits,
+            ..
+        } = self;
+        format!("fragment<{matrix}, {rows}, {columns}, {depth}, {element}{bits}, {layout}>")
+    }
+
     /// Reads `fragment<matrix_a, 16, 16, 16, f16, row_major>`, as instances are spelled.
     pub fn spelled(name: &str) -> Option<Fragment> {
         let inner = name.strip_prefix("fragment<")?.strip_suffix('>')?;

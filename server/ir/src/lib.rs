@@ -35,6 +35,7 @@ pub use warplens_syntax::Language;
 pub use warplens_syntax::stop;
 
 pub use walk::{
-    Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, expressions, fold_block,
-    fold_expression, fold_statement, parts, walk_block, walk_expression, walk_statement,
+    Fold, Part, Runs, Visitor, any_in_iteration, any_statement, each_site, executed, expressions,
+    fold_block, fold_expression, fold_statement, parts, walk_block, walk_expression,
+    walk_statement,
 };

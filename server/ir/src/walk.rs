@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use crate::Site;
-use crate::kernel::{Expr, ExprKind, Stmt, StmtKind, VarId};
+use crate::kernel::{Expr, ExprKind, Kernel, Stmt, StmtKind, VarId};
 
 /// When the statements of a block run, seen from the statement that they belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -295,6 +295,32 @@ pub fn expressions<'a>(statements: &'a [Stmt], visit: &mut dyn FnMut(&'a Expr)) 
             visit(expression);
         }
     });
+}
+
+/// Visits every expression of a kernel, also those of its routines, with where it is in the kernel's own body: what a routine has is
+/// at its first call.
+pub fn executed<'a>(kernel: &'a Kernel, visit: &mut dyn FnMut(&'a Expr, Site)) {
+    let mut seen = vec![false; kernel.routines.len()];
+    let mut calls = Vec::new();
+    expressions(&kernel.body, &mut |expression| {
+        visit(expression, expression.site);
+        if let ExprKind::Apply(id, _) = &expression.kind {
+            calls.push((id.0 as usize, expression.site));
+        }
+    });
+    // In the order of the text: later calls are at the front.
+    calls.reverse();
+    while let Some((id, at)) = calls.pop() {
+        if std::mem::replace(&mut seen[id], true) {
+            continue;
+        }
+        expressions(&kernel.routines[id].body, &mut |expression| {
+            visit(expression, at);
+            if let ExprKind::Apply(id, _) = &expression.kind {
+                calls.push((id.0 as usize, at));
+            }
+        });
+    }
 }
 
 /// Visits every statement and expression, outer ones before inner ones; of a routine's call the arguments.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use warplens_codegen::assembly::Name;
 
 use crate::corpus;
-use crate::machine_code::{Compiler, Function, Scratch};
+use crate::machine_code::{Compiler, Function, Scratch, needed};
 use figures::{Counts, Row};
 use xtask::{process, repository};
 
@@ -151,6 +151,7 @@ impl Compiled {
             let mut found = Vec::new();
             corpus::walk(&folder, &mut found)?;
             found.retain(|(path, _)| path.extension().is_some_and(|found| found == "cu"));
+            found.retain(|(path, _)| needed(path).is_none_or(|needed| needed == self.arch));
             found.sort();
             files.extend(found.into_iter().map(|(path, _)| (folder.clone(), path)));
         }

@@ -22,7 +22,7 @@ use warplens_db::{Engine, Profile, Profiles, Project};
 use warplens_oracle::{Dialect, Program};
 
 use crate::corpus;
-use crate::machine_code::{Compiler, Scratch};
+use crate::machine_code::{Compiler, Scratch, needed};
 use compare::Comparison;
 use device::Seen;
 use xtask::repository;
@@ -215,7 +215,7 @@ impl Hosts {
                 files.push((path, false));
             }
             for (path, _) in files {
-                if is_source(&path) && has_main(&path)? {
+                if is_source(&path) && has_main(&path)? && needed(&path).is_none() {
                     programs.push(path);
                 }
             }

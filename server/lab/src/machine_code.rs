@@ -152,6 +152,15 @@ impl Compiler {
     }
 }
 
+/// The architecture that a program of ours says it needs: it is compiled for no other.
+pub fn needed(source: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(source).ok()?;
+    let needed = text
+        .lines()
+        .find_map(|line| line.strip_prefix("// architecture: "));
+    needed.map(str::to_owned)
+}
+
 /// The nvcc somewhere in a folder.
 fn packaged(folder: &Path, depth: u32) -> Option<PathBuf> {
     let here = folder.join("bin/nvcc");

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::machine_code::needed;
 use ncu::number;
 use xtask::{process, repository};
 
@@ -104,6 +105,39 @@ const PLANS: &[Plan] = &[
         sizes: &[1024, 4096, 8192],
         blocks: &[0],
         counted: 4096,
+    },
+    Plan {
+        program: "quantised",
+        kernels: &["gemv_fp8", "gemm_int4"],
+        sizes: &[1024, 2048, 4096, 8192],
+        blocks: &[0],
+        counted: 2048,
+    },
+    Plan {
+        program: "single_pass",
+        kernels: &[
+            "histogram",
+            "scan_looking_back",
+            "place_tokens",
+            "gather_tokens",
+        ],
+        sizes: &[1 << 16, 1 << 18, 1 << 20, 1 << 22],
+        blocks: &[0],
+        counted: 1 << 20,
+    },
+    Plan {
+        program: "clusters",
+        kernels: &["normalise_rows", "sum_rows", "histogram_of_cluster"],
+        sizes: &[4096, 16384, 65536],
+        blocks: &[0],
+        counted: 16384,
+    },
+    Plan {
+        program: "warp_groups",
+        kernels: &["warp_groups", "warp_groups_persistent"],
+        sizes: &[512, 1024, 2048, 4096],
+        blocks: &[0],
+        counted: 1024,
     },
     Plan {
         program: "vector_add",
@@ -352,10 +386,13 @@ impl Measure {
         let Some(device) = device else {
             bail!("the GPU went away");
         };
+        let capability = device.get("compute_cap").and_then(Value::as_str);
+        let capability = capability.unwrap_or("").to_owned();
         let mut record = Record::new(&self.out, device)?;
         let deadline = Instant::now() + Duration::from_mins(self.minutes);
         // Times first: they are the most wanted, and one program's are whole before the next begins.
-        let timed = self.plans().filter(|_| !self.no_times);
+        let runs = |plan: &&'static Plan| plan.runs_on(&capability);
+        let timed = self.plans().filter(runs).filter(|_| !self.no_times);
         for plan in timed {
             record.forget("runs", plan);
             for &n in plan.sizes {
@@ -375,7 +412,7 @@ impl Measure {
         }
         // What ncu kept of one program is read out while the next is run.
         let mut reading: Option<std::thread::JoinHandle<Vec<Value>>> = None;
-        for plan in self.plans() {
+        for plan in self.plans().filter(runs) {
             if Instant::now() > deadline {
                 record.counted(reading.take())?;
                 record.without_counters(OUT_OF_TIME)?;
@@ -427,6 +464,16 @@ impl Measure {
         }
         println!("{launches} launches would be timed");
         Ok(())
+    }
+}
+
+impl Plan {
+    /// True where the GPU has the architecture that the program says it needs.
+    fn runs_on(&self, capability: &str) -> bool {
+        let folder = repository::root().join("tests/kernels");
+        let needed = needed(&folder.join(self.program).with_extension("cu"));
+        let digits = needed.map(|needed| needed.replace(|c: char| !c.is_ascii_digit(), ""));
+        digits.is_none_or(|digits| digits == capability.replace('.', ""))
     }
 }
 

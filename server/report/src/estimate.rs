@@ -235,6 +235,15 @@ pub(crate) fn run(launch: &Launch) -> Option<String> {
     })
 }
 
+/// How a launch begins that need not wait for the one ahead of it; `waits_at` is the line where the kernel does, from 1.
+pub fn early_start(waits_at: Option<u32>) -> String {
+    let begins = "begins while the launch before it ends (programmatic stream serialization)";
+    match waits_at {
+        Some(line) => format!("{begins}: what is before line {line} overlaps with it"),
+        None => format!("{begins} and nowhere waits for what that writes"),
+    }
+}
+
 fn label(out: &mut String, style: Style, name: &str, text: &str) {
     out.push_str("  ");
     style.push(out, Paint::Quiet, &format!("{name:<11}"));
@@ -262,6 +271,9 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     label(out, style, "launch", &text);
     if let Some(run) = run(launch) {
         label(out, style, "", &printable(&run));
+    }
+    if let Some(early) = &launch.begins_early {
+        label(out, style, "", &early_start(early.waits_at));
     }
     if result.variant.of > 1 {
         label(out, style, "", &printable(&variant(result)));
@@ -661,6 +673,7 @@ pub(crate) mod tests {
                 grid_source: "assumed",
                 count: None,
                 run: None,
+                begins_early: None,
             },
             variant: Variant {
                 number: 1,

@@ -258,6 +258,14 @@ impl<'a> Account<'a> {
                 made().count()
             ));
         }
+        let early = made().filter_map(|launch| Some((launch, launch.begins_early.as_ref()?)));
+        for (launch, early) in early.take(MOST) {
+            remarks.push(format!(
+                "{} {}, which the times do not count",
+                self.at(&launch.file, launch.line),
+                super::estimate::early_start(early.waits_at)
+            ));
+        }
         remarks
     }
 

@@ -1,7 +1,7 @@
 //! Instructions of inline PTX, as a kernel executes them.
 
 use warplens_facts::facts::Site;
-use warplens_ir::{Expr, ExprKind, Function, expressions};
+use warplens_ir::{Expr, ExprKind, Function, executed};
 
 use crate::Context;
 
@@ -34,7 +34,7 @@ impl Instruction<'_> {
 /// Instructions whose mnemonic begins like this.
 pub(crate) fn instructions<'a>(ctx: &Context<'a>, begins: &str) -> Vec<Instruction<'a>> {
     let mut found = Vec::new();
-    expressions(&ctx.kernel.body, &mut |expression| {
+    executed(ctx.kernel, &mut |expression, site| {
         if let ExprKind::Call(function, arguments) = &expression.kind
             && let Function::Math(_, mnemonic)
             | Function::Ignored(_, mnemonic)
@@ -44,7 +44,7 @@ pub(crate) fn instructions<'a>(ctx: &Context<'a>, begins: &str) -> Vec<Instructi
             found.push(Instruction {
                 mnemonic,
                 arguments,
-                site: expression.site,
+                site,
             });
         }
     });

@@ -23,7 +23,7 @@ impl Class {
             "LDC" | "ULDC" | "LDCU" => Class::Ldc,
             "ATOM" | "ATOMG" | "ATOMS" | "ATOMSW" | "UATOMG" => Class::Atom,
             "RED" | "REDG" | "REDS" => Class::Red,
-            "BAR" | "UBAR" => Class::Bar,
+            "BAR" | "UBAR" | "UCGABAR_WAIT" => Class::Bar,
             "BRA" | "BRX" | "JMP" | "JMX" | "BRXU" | "JMXU" => Class::Bra,
             "FFMA" | "FFMA2" | "FFMA32I" => Class::Ffma,
             "FADD" | "FADD2" | "FADD32I" => Class::Fadd,

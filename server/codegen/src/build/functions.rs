@@ -180,8 +180,12 @@ impl Builder<'_> {
                     })
                     .collect()
             }
-            Function::Ignored(effect, _) => {
+            Function::Ignored(effect, name) => {
                 match effect {
+                    Effect::Fence if is_named_barrier(name) => {
+                        self.push(Op::Barrier, Ty::None, Args::new());
+                        self.synchronises();
+                    }
                     Effect::Print | Effect::Call | Effect::Fail => {
                         self.push(Op::System, Ty::None, firsts);
                         self.synchronises();
@@ -416,4 +420,11 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// A barrier of some of a block's warps, by the mnemonic of PTX: `bar.sync 1, 128`.
+fn is_named_barrier(name: &str) -> bool {
+    let mut parts = name.split('.');
+    matches!(parts.next(), Some("bar" | "barrier"))
+        && parts.all(|part| !matches!(part, "cluster" | "warp"))
 }

@@ -9,7 +9,7 @@ use warplens_models::{Bottleneck, Estimate};
 use super::formula::{Sum, all_times, milliseconds, times};
 use super::{Analysed, Making};
 use crate::PlacedKernel;
-use crate::wire::{ProgramKernel, ProgramLaunch};
+use crate::wire::{EarlyStart, ProgramKernel, ProgramLaunch};
 
 /// A kernel's name and template arguments.
 type Key = (String, Vec<(String, String)>);
@@ -334,6 +334,9 @@ impl<'a> Making<'a> {
                 .map(|analysis| analysis.facts.launch.block)
                 .or(launch.site.block),
             launches: times(launch.often),
+            begins_early: launch.site.begins_early.then(|| EarlyStart {
+                waits_at: launch.found.and_then(|(_, placed)| placed.waits_at()),
+            }),
             time_ms: launch.one_ms(),
             time_formula: open.and_then(|open| open.formula.clone()),
             unknowns: open.map(|open| open.unknowns.clone()).unwrap_or_default(),

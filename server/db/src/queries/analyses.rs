@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use warplens_base::Command;
 use warplens_codegen::Options;
+use warplens_ir::{ExprKind, Function, Kernel, Site, executed};
 use warplens_machine::Profile;
 use warplens_models::{ModelId, residence};
 
@@ -137,6 +138,7 @@ impl Engine {
             model: model.unwrap_or(ModelId::Auto),
             findings,
             name_site: kernel.name_site,
+            waits_for_predecessor: waits_for_predecessor(kernel),
             launch_known: given.block_from_source(),
             template_args: kernel.template_args.clone(),
             counting: Counting::new(
@@ -152,6 +154,22 @@ impl Engine {
             input,
         }
     }
+}
+
+/// The first place where a kernel waits for the launch ahead of it (PTX ISA, `griddepcontrol.wait`).
+fn waits_for_predecessor(kernel: &Kernel) -> Option<Site> {
+    let mut found = None;
+    executed(kernel, &mut |expression, site| {
+        if let ExprKind::Call(Function::Ignored(_, name), _) = &expression.kind
+            && matches!(
+                &**name,
+                "griddepcontrol.wait" | "cudaGridDependencySynchronize"
+            )
+        {
+            found.get_or_insert(site);
+        }
+    });
+    found
 }
 
 /// What of the overrides changes a kernel beside its launch.

@@ -242,6 +242,7 @@ impl Engine {
                     arguments: site.arguments.clone(),
                     extents: site.extents.clone(),
                 }),
+                begins_early: site.begins_early,
                 site: (overrides.program.is_some()).then(|| Arc::new(site.clone())),
                 places: Arc::clone(&lowered.kernel.places),
                 functions: program.functions(),

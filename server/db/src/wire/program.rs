@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::EarlyStart;
+
 /// `warplens program --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ProgramDocument {
@@ -87,6 +89,8 @@ pub struct ProgramLaunch {
     pub block: Option<[u64; 3]>,
     /// How often it is made.
     pub launches: Times,
+    /// It may begin before the launch ahead of it in its stream has ended; the times do not count what overlaps.
+    pub begins_early: Option<EarlyStart>,
     /// Time of one launch on the GPU; null where it depends on `unknowns`, or nothing is predicted.
     pub time_ms: Option<f64>,
     /// The time by `unknowns`.

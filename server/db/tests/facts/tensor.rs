@@ -792,7 +792,15 @@ fn copies(found: &KernelResult) -> [&Access; 2] {
 
 #[test]
 fn a_copy_by_a_tensor_map_brings_the_box_that_the_program_encodes() {
-    for encode in ["cuTensorMapEncodeTiled", "encode"] {
+    // By its name, unseen, by a pointer that the driver gave, by one that a function gives or an object holds.
+    for encode in [
+        "cuTensorMapEncodeTiled",
+        "encode",
+        "auto of_driver = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found()); of_driver",
+        "PFN_cuTensorMapEncodeTiled_v12000 of_driver = nullptr; found((void **)&of_driver); of_driver",
+        "found_encode()",
+        "driver().encode",
+    ] {
         let found = boxes(encode, ["i * 64", "blockIdx.x * 128"]);
         let [load, store] = copies(&found);
         for access in [load, store] {

@@ -11,12 +11,17 @@ use warplens_syntax::{Document, Language};
 use crate::tensor::{ENGINE, launched};
 
 fn on(gpu: &str, text: &str, language: Language, grid: u64, block: u64) -> KernelResult {
+    let launch = LaunchValues {
+        grid: Some([grid, 1, 1]),
+        block: Some([block, 1, 1]),
+        ..LaunchValues::default()
+    };
+    all_on(gpu, text, language, launch).remove(0)
+}
+
+fn all_on(gpu: &str, text: &str, language: Language, launch: LaunchValues) -> Vec<KernelResult> {
     let overrides = Overrides {
-        argument: LaunchValues {
-            grid: Some([grid, 1, 1]),
-            block: Some([block, 1, 1]),
-            ..LaunchValues::default()
-        },
+        argument: launch,
         ..Overrides::default()
     };
     let settings = Settings {
@@ -30,7 +35,7 @@ fn on(gpu: &str, text: &str, language: Language, grid: u64, block: u64) -> Kerne
     });
     let document = Document::new(text, language);
     let found = ENGINE.estimate(&document, path, &settings, &overrides, &[], &[], &[]);
-    found.expect("a known GPU").results.remove(0)
+    found.expect("a known GPU").results
 }
 
 fn of<'r>(found: &'r KernelResult, space: &str, op: &str) -> Vec<&'r Access> {
@@ -222,8 +227,10 @@ fn a_copy_to_several_blocks_of_a_cluster_is_loaded_once() {
 fn stages_go_on_from_tile_to_tile() {
     let kernel = |turn: &str| {
         format!(
-            "__global__ void k(float *out, const float *in, int steps) {{\n\
-             __shared__ float tile[4][64][33]; float sum = 0; int stage = 0, phase = 0;\n\
+            "struct State {{ int stage = 0; unsigned phase = 0;\n\
+               __device__ void next() {{ if (++stage == 4) {{ stage = 0; phase ^= 1; }} }} }};\n\
+             __global__ void k(float *out, const float *in, int steps) {{\n\
+             __shared__ float tile[4][64][33]; float sum = 0; int stage = 0, phase = 0; State state;\n\
              for (int t = blockIdx.x; t < 500; t += gridDim.x)\n\
                for (int i = 0; i < 6; i++) {{ sum += tile[stage][threadIdx.x / 32][threadIdx.x % 32]; {turn} }}\n\
              out[blockIdx.x * blockDim.x + threadIdx.x] = sum + phase; }}\n"
@@ -235,6 +242,7 @@ fn stages_go_on_from_tile_to_tile() {
         "stage++; if (stage >= 4) stage = 0;",
         "stage = (stage + 1) % 4;",
         "stage = (stage + 3) & 3;",
+        "state.next(); stage = state.stage; phase = state.phase;",
     ] {
         let found = on("h100-sxm5", &kernel(turn), Language::Cuda, 100, 128);
         let reads = of(&found, "shared", "load");
@@ -353,4 +361,253 @@ fn builtins_of_amd_are_what_they_do() {
     assert_eq!(bytes("global", "load"), [256.0, 1024.0, 256.0].map(Some));
     assert_eq!(bytes("global", "store"), [256.0, 256.0].map(Some));
     assert_eq!(bytes("shared", "store"), [256.0, 256.0].map(Some));
+}
+
+/// What a function holds that is kept once for all its calls, the kernel executes: warps that give registers away begin with all
+/// that the bounds leave them (ptxas 13: 168 of 384 threads), and a block that waits for its cluster waits at a barrier.
+#[test]
+fn instructions_in_functions_are_the_kernels() {
+    let text = |body: &str, dims: &str| {
+        format!(
+            "__device__ void give() {{ asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\"); }}\n\
+             __device__ void arrive() {{ asm volatile(\"barrier.cluster.arrive.release.aligned;\" ::: \"memory\"); }}\n\
+             __device__ void wait() {{ asm volatile(\"barrier.cluster.wait.acquire.aligned;\" ::: \"memory\"); }}\n\
+             __global__ void {dims} __launch_bounds__(384, 1) k(float *o) {{ {body} o[threadIdx.x] = 1; }}\n"
+        )
+    };
+    let of = |body: &str| on("h100-sxm5", &text(body, ""), Language::Cuda, 132, 384);
+    let registers = |body: &str| of(body).resources.registers_per_thread;
+    assert_eq!(registers("if (threadIdx.x >= 256) give();"), 168);
+    assert!(registers("") < 32);
+    let barriers = |body: &str| {
+        let found = on(
+            "h100-sxm5",
+            &text(body, "__cluster_dims__(2, 1, 1)"),
+            Language::Cuda,
+            132,
+            384,
+        );
+        found.instructions.get("bar").copied().unwrap_or(0.0)
+    };
+    assert_eq!(barriers("arrive(); wait(); wait();"), 2.0);
+    assert_eq!(barriers("arrive();"), 0.0);
+    assert_eq!(
+        barriers(
+            "auto all = cooperative_groups::this_cluster(); all.barrier_arrive(); all.barrier_wait();"
+        ),
+        1.0
+    );
+    assert_eq!(barriers("cooperative_groups::this_cluster().sync();"), 1.0);
+}
+
+/// Our product on AMD's matrix units: what the matrix units compute, each access, and its conflicts. clang 15 (gfx90a) writes 16
+/// `v_mfma` in the loop.
+#[test]
+fn a_product_on_matrix_units_of_amd_is_read_to_its_end() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let text = std::fs::read_to_string(path.join("hgemm.hip")).expect("our own kernel");
+    let found = on("mi250x", &text, Language::Hip, 1024, 256);
+    assert!(
+        found.not_understood.is_empty(),
+        "{:?}",
+        found.not_understood
+    );
+    assert_eq!(found.instructions.get("hmma"), Some(&16.0));
+    assert!(found.accesses.iter().all(|access| access.exact));
+    let reads = of(&found, "shared", "load");
+    for read in reads {
+        assert_eq!(read.passes_per_request, read.ideal_passes_per_request);
+    }
+    // Halves are stored down the columns of the right tile.
+    let stores = of(&found, "shared", "store");
+    let worst = stores.iter().filter_map(|store| store.passes_per_request);
+    assert_eq!(worst.fold(0.0, f64::max), 16.0);
+}
+
+/// Sub-groups of OpenCL: who is in one, and what is read by it, on GPUs with 32 and 64 lanes.
+#[test]
+fn sub_groups_of_our_own_kernels_are_known() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let text = std::fs::read_to_string(path.join("subgroups.cl")).expect("our own kernels");
+    for gpu in ["a100-sxm4-40gb", "mi250x"] {
+        let all = all_on(gpu, &text, Language::OpenCl, LaunchValues::default());
+        assert_eq!(all.len(), 3);
+        for access in all.iter().flat_map(|found| &found.accesses) {
+            assert!(access.exact, "{gpu}: {} {:?}", access.text, access.why);
+        }
+        for found in &all {
+            assert!(
+                found.not_understood.is_empty(),
+                "{:?}",
+                found.not_understood
+            );
+        }
+    }
+}
+
+/// Fragments that inline PTX loads and stores go where the toolkit's functions go: the same accesses, passes and instructions.
+#[test]
+fn fragments_of_ptx_are_those_of_the_toolkit() {
+    let registers = |first: usize, count: usize| {
+        let all: Vec<String> = (first..first + count).map(|at| format!("%{at}")).collect();
+        all.join(", ")
+    };
+    let eight = |name: &str, kind: &str| {
+        let all: Vec<String> = (0..8)
+            .map(|at| format!("\"{kind}\"({name}[{at}])"))
+            .collect();
+        all.join(", ")
+    };
+    for (layout, left, right, sum) in [
+        ("row", 16, 24, "row"),
+        ("col", 16, 16, "row"),
+        ("row", 40, 32, "col"),
+    ] {
+        let other = if layout == "row" { "col" } else { "row" };
+        let toolkit = format!(
+            "__global__ void k(float *o) {{ __shared__ __align__(128) half s[16 * {left}], r[16 * {right}];\n\
+             nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, half, nvcuda::wmma::{layout}_major> a;\n\
+             nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, half, nvcuda::wmma::{other}_major> b;\n\
+             nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> c;\n\
+             nvcuda::wmma::fill_fragment(c, 0.0f);\n\
+             nvcuda::wmma::load_matrix_sync(a, s, {left});\n\
+             nvcuda::wmma::load_matrix_sync(b, r, {right});\n\
+             nvcuda::wmma::mma_sync(c, a, b, c);\n\
+             nvcuda::wmma::store_matrix_sync(o, c, 32, nvcuda::wmma::mem_{sum}_major); }}\n"
+        );
+        let ptx = format!(
+            "__global__ void k(float *o) {{ __shared__ __align__(128) half s[16 * {left}], r[16 * {right}];\n\
+             unsigned a[8], b[8]; float c[8] = {{}};\n\
+             asm volatile(\"wmma.load.a.sync.aligned.{layout}.m16n16k16.shared.f16 {{{}}}, [%8], {left};\" : {} : \"r\"((unsigned)__cvta_generic_to_shared(s)));\n\
+             asm volatile(\"wmma.load.b.sync.aligned.{other}.m16n16k16.shared.f16 {{{}}}, [%8], %9;\" : {} : \"r\"((unsigned)__cvta_generic_to_shared(r)), \"r\"({right}));\n\
+             asm volatile(\"wmma.mma.sync.aligned.{layout}.{other}.m16n16k16.f32.f32 {{{}}}, {{{}}}, {{{}}}, {{{}}};\" : {} : {}, {});\n\
+             asm volatile(\"wmma.store.d.sync.aligned.{sum}.m16n16k16.global.f32 [%8], {{{}}}, 32;\" :: {}, \"l\"(o)); }}\n",
+            registers(0, 8),
+            eight("a", "=r"),
+            registers(0, 8),
+            eight("b", "=r"),
+            registers(0, 8),
+            registers(8, 8),
+            registers(16, 8),
+            registers(0, 8),
+            eight("c", "+f"),
+            eight("a", "r"),
+            eight("b", "r"),
+            registers(0, 8),
+            eight("c", "f"),
+        );
+        let of = |text: &str| {
+            let found = on("a100-sxm4-40gb", text, Language::Cuda, 1, 32);
+            assert!(
+                found.not_understood.is_empty(),
+                "{:?}",
+                found.not_understood
+            );
+            let accesses = found.accesses.iter().map(|access| {
+                assert!(access.exact, "{layout}: {} {:?}", access.text, access.why);
+                (
+                    (
+                        access.space.clone(),
+                        access.op.clone(),
+                        access.bytes_per_lane,
+                    ),
+                    (access.transactions_per_request, access.passes_per_request),
+                    access.requests,
+                )
+            });
+            let classes =
+                ["hmma", "lds", "stg"].map(|class| found.instructions.get(class).copied());
+            (accesses.collect::<Vec<_>>(), classes)
+        };
+        assert_eq!(of(&ptx), of(&toolkit), "{layout} {sum}");
+    }
+}
+
+/// One thread starts a product of `tcgen05` for its block, as the instruction wants it: no lane is idle that could do a part of it.
+/// What it computes by itself others could do.
+#[test]
+fn what_one_thread_starts_for_all_is_no_divergence() {
+    let found = |body: &str| {
+        let text = format!(
+            "__global__ void k(float *o, unsigned idesc) {{\n\
+             __shared__ alignas(1024) unsigned short a[128 * 64], b[128 * 64];\n\
+             unsigned s = (unsigned)__cvta_generic_to_shared(a), t = (unsigned)__cvta_generic_to_shared(b);\n\
+             unsigned long long da = (1ull << 62) | (64ull << 32) | (1ull << 16) | ((s & 0x3ffff) >> 4);\n\
+             unsigned long long db = (1ull << 62) | (64ull << 32) | (1ull << 16) | ((t & 0x3ffff) >> 4);\n\
+             float x = o[threadIdx.x];\n\
+             for (int i = 0; i < 64; i++) {{ if (threadIdx.x == 0) {{ {body} }} __syncthreads(); }}\n\
+             o[threadIdx.x] = x; }}\n"
+        );
+        let found = on("b200", &text, Language::Cuda, 148, 128);
+        found.estimates["auto"].breakdown.divergence
+            / found.estimates["auto"].cycles.expect("a time")
+    };
+    let product = "asm volatile(\"{ .reg .pred p; setp.ne.b32 p, 1, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3, p; }\" \
+                   :: \"r\"(0), \"l\"(da), \"l\"(db), \"r\"((1u << 4) | (16u << 17) | (8u << 24)));";
+    assert!(found(product) < 0.01, "{}", found(product));
+    let own = "for (int j = 0; j < 100; j++) x = x * x + 1.0f;";
+    assert!(found(own) > 0.05, "{}", found(own));
+}
+
+/// Integers and exchanges of inline PTX are what the functions of the toolkit are, where addresses are made of them.
+#[test]
+fn integers_of_ptx_are_the_toolkits() {
+    for (ptx, toolkit) in [
+        (
+            "shfl.sync.idx.b32 %0, %1, 0, 31, -1;",
+            "__shfl_sync(~0u, t / 32, 0)",
+        ),
+        ("popc.b32 %0, %1;", "__popc(t / 32)"),
+        ("clz.b32 %0, %1;", "__clz(t / 32)"),
+        (
+            "brev.b32 %0, %1; shr.u32 %0, %0, 28;",
+            "(int)(__brev(t / 32) >> 28)",
+        ),
+        ("mul24.lo.u32 %0, %1, 3;", "t / 32 * 3"),
+        ("mad24.lo.s32 %0, %1, 3, 1;", "t / 32 * 3 + 1"),
+    ] {
+        let index = |statement: &str| {
+            let text = format!(
+                "__global__ void k(int *o) {{ int t = threadIdx.x, a; {statement} o[a * 32 + t % 32] = 1; }}\n"
+            );
+            let found = on("h100-sxm5", &text, Language::Cuda, 132, 128);
+            let store = of(&found, "global", "store")[0].clone();
+            assert!(store.exact, "{statement}: {:?}", store.why);
+            (store.index, store.transactions_per_request)
+        };
+        let of_ptx = index(&format!(
+            "asm volatile(\"{ptx}\" : \"=r\"(a) : \"r\"(t / 32));"
+        ));
+        assert_eq!(of_ptx.1, index(&format!("a = {toolkit};")).1, "{ptx}");
+    }
+    // A segment of the warp, and data, are no one value.
+    for statement in [
+        "asm volatile(\"shfl.sync.idx.b32 %0, %1, 0, 0x181f, -1;\" : \"=r\"(a) : \"r\"(t));",
+        "asm volatile(\"shfl.sync.bfly.b32 %0, %1, 1, 31, -1;\" : \"=r\"(a) : \"r\"(t));",
+    ] {
+        let text = format!(
+            "__global__ void k(int *o) {{ int t = threadIdx.x, a; {statement} o[a] = 1; }}\n"
+        );
+        let found = on("h100-sxm5", &text, Language::Cuda, 132, 128);
+        assert!(!of(&found, "global", "store")[0].exact, "{statement}");
+    }
+}
+
+/// A barrier of some warps of a block is an instruction, as nvcc writes it (`BAR.SYNC`, `BAR.ARV`).
+#[test]
+fn barriers_of_some_warps_are_instructions() {
+    let bars = |body: &str| {
+        let text = format!("__global__ void k(float *o) {{ {body} o[threadIdx.x] = 1; }}\n");
+        let found = on("h100-sxm5", &text, Language::Cuda, 132, 128);
+        found.instructions.get("bar").copied().unwrap_or(0.0)
+    };
+    assert_eq!(
+        bars("asm volatile(\"bar.sync 1, 64;\" ::: \"memory\");"),
+        1.0
+    );
+    assert_eq!(
+        bars("asm volatile(\"bar.arrive 2, 128; barrier.sync.aligned 3, 128;\");"),
+        2.0
+    );
+    assert_eq!(bars("asm volatile(\"bar.warp.sync 0xffffffff;\");"), 0.0);
 }

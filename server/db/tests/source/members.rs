@@ -186,3 +186,54 @@ fn nothing_is_known_of_where_elements_are_that_hold_what_was_not_read() {
     assert_eq!(last.not_understood, []);
     assert_eq!(last.accesses[0].transactions_per_request, Some(8.0));
 }
+
+/// What a member is given where it is declared, it holds from the start: unless a list, or a constructor's, gives it something
+/// else. Bases and members have constructors of their own, and one constructor may leave the work to another.
+#[test]
+fn members_hold_what_their_declarations_give_them() {
+    let classes = "struct Plain { int a = 3; int b = 2; };\n\
+         struct Made { int a = 5, b = 1; __device__ Made() {} __device__ Made(int x) : a(x) {} };\n\
+         struct Left { int a = 4; Left() = default; };\n\
+         struct Parts { Plain plain; Made made{6}; Made other; int n = 7; };\n\
+         struct Derived : Plain { int c = a + b; };\n\
+         struct Handed { int a, b; __device__ Handed(int x, int y) : a(x), b(y) {} __device__ Handed() : Handed(3, 6) {} };\n\
+         struct Base { int a; int z = 4; __device__ Base(int x) : a(x) {} };\n\
+         struct Child : Base { int b = 1; __device__ Child(int x) : Base(x + 2) {} };\n\
+         struct Outside { int a = 2, b; __device__ Outside(int x); };\n\
+         __device__ Outside::Outside(int x) : b(x) {}\n\
+         template <int N> struct Of { int a = N; };\n";
+    for (object, stride, sectors_of_it) in [
+        ("Plain p;", "p.a", 12.0),
+        ("Plain p{1};", "p.a", 4.0),
+        ("Plain p{1};", "p.b", 8.0),
+        ("Plain p = {};", "p.a", 12.0),
+        ("Plain p = Plain();", "p.b", 8.0),
+        ("Made p;", "p.a", 20.0),
+        ("Made p(2);", "p.a", 8.0),
+        ("Made p(2);", "p.b", 4.0),
+        ("Left p;", "p.a", 16.0),
+        ("Parts p;", "p.plain.a", 12.0),
+        ("Parts p;", "p.made.a", 24.0),
+        ("Parts p;", "p.other.a", 20.0),
+        ("Parts p;", "p.n", 28.0),
+        ("Derived p;", "p.c", 20.0),
+        ("Handed p;", "p.b", 24.0),
+        ("Child p(1);", "p.a", 12.0),
+        ("Child p(1);", "p.z", 16.0),
+        ("Child p(1);", "p.b", 4.0),
+        ("Outside p(1);", "p.a", 8.0),
+        ("Outside p(1);", "p.b", 4.0),
+        ("Of<6> p;", "p.a", 24.0),
+    ] {
+        let file = analyse(&format!(
+            "{classes}__global__ void k(float *o) {{ {object} o[threadIdx.x * {stride}] = 1; }}\n"
+        ));
+        assert_eq!(sectors(&file), [[Some(sectors_of_it)]], "{object} {stride}");
+    }
+    // A member that nothing gives a value has none that is known.
+    let file = analyse_in_part(
+        "struct Bare { int a; int b = 2; };\n\
+         __global__ void k(float *o) { Bare p; o[threadIdx.x * p.a] = 1; }\n",
+    );
+    assert_eq!(sectors(&file), [[None]]);
+}

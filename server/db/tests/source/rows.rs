@@ -229,34 +229,34 @@ fn lanes_that_data_takes_apart_share_no_start() {
 
 #[test]
 fn a_row_of_a_warps_own_is_one_for_its_lanes() {
-    let text = |warp: &str, start: &str| {
+    let text = |warp: &str, start: &str, step: u32| {
         kernel(
             "const int *rows, const float *v, float *o, int n",
             &format!(
                 "int t = blockIdx.x * blockDim.x + threadIdx.x; int w = {warp}; int lane = threadIdx.x & 31; \
-                 if (w < n) {{ float s = 0; for (int j = rows[w]{start}; j < rows[w + 1]; j++) s += v[j]; o[t] = s; }}"
+                 if (w < n) {{ float s = 0; for (int j = rows[w]{start}; j < rows[w + 1]; j += {step}) s += v[j]; o[t] = s; }}"
             ),
             "k<<<64, 256>>>(rows, v, o, 512);",
         )
     };
-    let row = |warp: &str, start: &str| {
-        let file = analyse(&text(warp, start));
+    let row = |warp: &str, start: &str, step: u32| {
+        let file = analyse(&text(warp, start, step));
         let accesses = &file.kernels[0].analysis.facts.accesses;
         let mut rows = accesses.iter().filter(|access| access.text == "v[j]");
         rows.next().expect("the row").clone()
     };
     for warp in ["t / 32", "t >> 5"] {
-        let broadcast = row(warp, "");
+        let broadcast = row(warp, "", 1);
         assert_eq!(broadcast.transactions_per_request, Some(1.0), "{warp}");
         // How many elements the row has, data decides.
         assert_eq!(broadcast.certainty, Certainty::Assumed, "{warp}");
         // Lane by lane it begins anywhere.
-        let side_by_side = row(warp, " + lane");
+        let side_by_side = row(warp, " + lane", 32);
         let why = side_by_side.why.expect("a reason").to_string();
         assert!(why.ends_with("4 to 5 transactions per request"), "{why}");
     }
     // A row of half a warp is not one for all lanes, nor is one of each thread.
     for apart in ["t / 16", "(t + 1) / 32", "t"] {
-        assert_eq!(row(apart, "").transactions_per_request, None, "{apart}");
+        assert_eq!(row(apart, "", 1).transactions_per_request, None, "{apart}");
     }
 }

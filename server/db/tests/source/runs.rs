@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use warplens_base::DiskFiles;
 use warplens_db::settings::{RunSettings, Settings};
-use warplens_db::{Cancel, Engine, FileAnalysis, Overrides, Project, Variants};
+use warplens_db::{
+    Cancel, EarlyStart, Engine, FileAnalysis, Overrides, PlacedKernel, Project, Variants,
+};
 use warplens_machine::Profiles;
 use warplens_syntax::{Document, Language};
 
@@ -399,4 +401,51 @@ fn a_grid_with_an_upper_limit_follows_what_limits_it() {
         Some("min(ceil(n / 128), 16)")
     );
     assert_eq!(kernel.facts.launch.grid, [16, 1, 1]);
+}
+
+/// A launch that may begin while the one before it ends: what an attribute says, and up to where the kernel does not wait.
+#[test]
+fn a_launch_may_begin_while_the_one_before_it_ends() {
+    let text = |allowed: &str, waits: &str, config: &str| {
+        format!(
+            "#include <cuda_runtime.h>\n\
+             __device__ __forceinline__ void wait_for_it() {{ asm volatile(\"griddepcontrol.wait;\" ::: \"memory\"); }}\n\
+             __global__ void first(float *a) {{ a[blockIdx.x * 256 + threadIdx.x] *= 2; }}\n\
+             __global__ void second(float *b, const float *a) {{\n\
+               int i = blockIdx.x * 256 + threadIdx.x;\n\
+               {waits}\n\
+               b[i] = a[i];\n\
+             }}\n\
+             int main() {{\n\
+               float *a, *b; cudaMalloc(&a, 1 << 20); cudaMalloc(&b, 1 << 20);\n\
+               first<<<1024, 256>>>(a);\n\
+               cudaLaunchConfig_t config = {{}}; config.gridDim = 1024; config.blockDim = 256;\n\
+               cudaLaunchAttribute all[2]; all[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;\n\
+               all[0].val.programmaticStreamSerializationAllowed = {allowed};\n\
+               {config}\n\
+               cudaLaunchKernelEx(&config, second, b, (const float *)a);\n\
+             }}\n"
+        )
+    };
+    let given = "config.attrs = all; config.numAttrs = 1;";
+    let begins = |text: &str| -> Vec<Option<EarlyStart>> {
+        let file = analyse(&[("a.cu", text)], Some(""));
+        file.kernels.iter().map(PlacedKernel::early_start).collect()
+    };
+    for (wait, line) in [
+        (
+            "asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");",
+            Some(6),
+        ),
+        ("cudaGridDependencySynchronize();", Some(6)),
+        ("wait_for_it();", Some(6)),
+        ("asm volatile(\"griddepcontrol.launch_dependents;\");", None),
+        ("", None),
+    ] {
+        let early = Some(EarlyStart { waits_at: line });
+        assert_eq!(begins(&text("1", wait, given)), [None, early], "{wait}");
+    }
+    // Not allowed, or not given to the launch.
+    assert_eq!(begins(&text("0", "", given)), [None, None]);
+    assert_eq!(begins(&text("1", "", "")), [None, None]);
 }

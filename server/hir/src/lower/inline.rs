@@ -6,6 +6,7 @@ use warplens_syntax::{Field, Kind, Node, words_in};
 
 use super::blocks::decayed;
 use super::candidate::{Candidate, PlainFunction, affinity};
+use super::classes::Method;
 use super::concepts::Constraints;
 use super::construct::after;
 use super::forms::Parameter;
@@ -21,7 +22,7 @@ use super::split::{address_of, deref};
 use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::outline::function_declarator;
-use crate::types::{Callable, class_of};
+use crate::types::{Callable, Class, class_of};
 use warplens_ir::Reason;
 use warplens_ir::{AddressSpace, Site, Type};
 use warplens_ir::{Bindings, Bound};
@@ -591,6 +592,9 @@ impl Lowering<'_> {
             let id = self.temporary("result", ty.clone(), site);
             Result::Var(id)
         };
+        if constructor {
+            self.members_of_constructor(initializers, function, source, &mut statements);
+        }
         if let Some(list) = initializers {
             self.field_initializers(list, source, &mut statements);
         }
@@ -851,6 +855,16 @@ impl Lowering<'_> {
             let target = self.member(&this, &name, site);
             self.references = references;
             let Some(target) = target else {
+                // A base, or another constructor of the class.
+                if let Some(class) = self.base_named(&this, &name) {
+                    let constructors = self.constructors(&class);
+                    if let Some(call) = self.constructor_call(constructors, &this, &values, site) {
+                        out.push(Stmt {
+                            kind: StmtKind::Expr(call),
+                            site,
+                        });
+                    }
+                }
                 continue;
             };
             let value = if values.len() == 1 && !matches!(target.ty, Type::Struct(_)) {
@@ -884,7 +898,10 @@ impl Lowering<'_> {
                 if let Some(made) = self.user_constructed(ty, &arguments, site) {
                     return made;
                 }
-                super::split::list(ty, arguments, site)
+                match self.with_member_values(ty, Some(arguments.clone()), site) {
+                    Some(made) => made,
+                    None => super::split::list(ty, arguments, site),
+                }
             }
             Type::Vector(..) => super::split::list(ty, arguments, site),
             Type::Unknown(name) if name == "auto" && arguments.len() == 1 => arguments.remove(0),
@@ -905,9 +922,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// `T x;` where T has a constructor.
+    /// `T x;` where T has a constructor, or members with values of their own.
     pub(super) fn default_constructed(&mut self, ty: &Type, site: Site) -> Option<Expr> {
-        self.user_constructed(ty, &[], site)
+        match self.user_constructed(ty, &[], site) {
+            Some(made) => Some(made),
+            None => self.with_member_values(ty, None, site),
+        }
     }
 
     fn user_constructed(&mut self, ty: &Type, arguments: &[Expr], site: Site) -> Option<Expr> {
@@ -915,21 +935,13 @@ impl Lowering<'_> {
             return None;
         };
         let class = class_of(structure)?;
-        let constructors = self.methods(&class, &class.name.clone());
+        let constructors = self.constructors(&class);
         if constructors.is_empty() {
             return None;
         }
         let object = self.temporary("object", ty.clone(), site);
         let this = self.var(object, site);
-        let candidates = constructors
-            .into_iter()
-            .map(|method| Candidate {
-                definition: method.definition,
-                bindings: method.bindings,
-                this: Some(this.clone()),
-            })
-            .collect();
-        let call = self.call_best(candidates, &[], arguments, site)?;
+        let call = self.constructor_call(constructors, &this, arguments, site)?;
         let statements = vec![Stmt {
             kind: StmtKind::Expr(call),
             site,
@@ -939,6 +951,37 @@ impl Lowering<'_> {
             ty: ty.clone(),
             site,
         })
+    }
+
+    /// The constructors of a class that do something of their own: `T() = default;` does what a class without any does.
+    pub(super) fn constructors(&mut self, class: &Arc<Class>) -> Vec<Method> {
+        let mut found = self.methods(class, &class.name.clone());
+        found.retain(|method| {
+            let function = method.definition.node(&[Kind::FunctionDefinition]);
+            function.is_none_or(|function| {
+                super::child_of_kind(function, Kind::DefaultMethodClause).is_none()
+            })
+        });
+        found
+    }
+
+    /// One of them for an object that is there.
+    pub(super) fn constructor_call(
+        &mut self,
+        constructors: Vec<Method>,
+        object: &Expr,
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        let candidates = constructors
+            .into_iter()
+            .map(|method| Candidate {
+                definition: method.definition,
+                bindings: method.bindings,
+                this: Some(object.clone()),
+            })
+            .collect();
+        self.call_best(candidates, &[], arguments, site)
     }
 
     /// A member function by its object.

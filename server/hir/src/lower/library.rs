@@ -619,7 +619,7 @@ impl Lowering<'_> {
             Kind::FieldExpression => {
                 function
                     .field(Field::Field)
-                    .is_some_and(|field| text_of(field, source) == "sync")
+                    .is_some_and(|field| matches!(text_of(field, source), "sync" | "barrier_wait"))
                     && function.field(Field::Argument).is_some_and(|object| {
                         let object = self.unevaluated(|lowering| lowering.expr(object, source).ty);
                         block(&object)

@@ -40,6 +40,7 @@ mod kernel;
 mod library;
 mod literals;
 mod machine_calls;
+mod member_defaults;
 mod misread;
 mod packs;
 mod pipes;

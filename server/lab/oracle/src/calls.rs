@@ -406,6 +406,12 @@ impl Machine<'_> {
         ) {
             return self.vote(name, arguments.get(sync..).unwrap_or(&[]), mask);
         }
+        if let ("__match_any", [value]) = (
+            name.trim_end_matches("_sync"),
+            arguments.get(sync..).unwrap_or(&[]),
+        ) {
+            return self.matching(value, mask, place);
+        }
         if let Some(rest) = ["atomic_", "atom_", "atomic"]
             .iter()
             .find_map(|prefix| name.strip_prefix(prefix))
@@ -521,6 +527,31 @@ impl Machine<'_> {
             Scalar::I32
         };
         Ok(ThreadValues::words(Type::Scalar(ty), words))
+    }
+
+    /// For each lane those of its warp that have the same value.
+    fn matching(
+        &mut self,
+        value: &Expr,
+        mask: &[bool],
+        place: Position,
+    ) -> RunResult<ThreadValues> {
+        let value = self.eval(value, mask)?;
+        let Data::Words(of) = &value.data else {
+            return Err(Error::new(place, "a match of no number"));
+        };
+        self.count(Class::Int, mask, 1);
+        let warp = self.launch.warp;
+        let same = (0..self.lanes).map(|lane| {
+            let first = lane / warp * warp;
+            let warp = first..(first + warp).min(self.lanes);
+            let same = warp.filter(|&other| mask[other] && of[other] == of[lane]);
+            same.fold(0u64, |bits, other| bits | 1 << (other - first))
+        });
+        Ok(ThreadValues::words(
+            Type::Scalar(Scalar::U32),
+            same.collect(),
+        ))
     }
 
     fn atomic(

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use warplens_db::{BlockChoice, FixedBlock, PlacedKernel};
 use warplens_report::check;
+use warplens_report::estimate as estimate_text;
 use warplens_report::figure::{bytes, counted, extents, number, percent, time, words};
 use warplens_report::table::{Align, Table};
 
@@ -54,6 +55,10 @@ pub fn markdown(trial: &Trial) -> String {
     );
     if let Some(waves) = analysis.waves() {
         let _ = write!(out, " {}.", self::waves(waves));
+    }
+    if let Some(early) = kernel.early_start() {
+        let early = estimate_text::early_start(early.waits_at);
+        let _ = write!(out, " It {early}.");
     }
     out.push_str("\n\n");
     out.push_str(&choices(trial));

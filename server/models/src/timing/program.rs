@@ -13,6 +13,7 @@ use warplens_facts::facts::{Alias, Link, Node, Op, SourceFacts, Space};
 use warplens_machine::{Mix, Pipe};
 
 use crate::input::positive;
+use crate::wfg::graph::is_by_one;
 use crate::work::Work;
 use crate::{ExecutedAccess, ModelInput};
 
@@ -335,10 +336,11 @@ impl Builder<'_> {
     }
 
     fn branch(&mut self, shares: (f64, f64), then: &[Node], otherwise: &[Node]) {
+        let accesses = &self.work.input.accesses;
         let (taken, other) = self.work.branching().weights(
-            fraction(shares.0),
-            fraction(shares.1),
+            (fraction(shares.0), fraction(shares.1)),
             (then.is_empty(), otherwise.is_empty()),
+            is_by_one(then, accesses) || is_by_one(otherwise, accesses),
         );
         let id = self.program.branches;
         self.program.branches += 1;

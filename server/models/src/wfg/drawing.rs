@@ -266,6 +266,7 @@ impl Sketch<'_> {
                 Step::Branch {
                     taken,
                     other,
+                    by_one,
                     then,
                     otherwise,
                 } => {
@@ -273,7 +274,7 @@ impl Sketch<'_> {
                         continue;
                     }
                     let empty = (then.is_empty(), otherwise.is_empty());
-                    let (on, off) = self.branching.weights(*taken, *other, empty);
+                    let (on, off) = self.branching.weights((*taken, *other), empty, *by_one);
                     let mut after = Vec::new();
                     for (side, share) in [(then, on), (otherwise, off)] {
                         let begin = ends

@@ -6,8 +6,8 @@
 
 use crate::ExecutedAccess;
 use crate::input::positive;
-use warplens_facts::facts::{Node as Flow, Op, Space};
-use warplens_machine::Mix;
+use warplens_facts::facts::{Form, Node as Flow, Op, Space};
+use warplens_machine::{Mix, Pipe};
 
 /// What a node of the graph does (section 2.1 of the paper).
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +64,8 @@ pub(super) enum Step {
     Branch {
         taken: f64,
         other: f64,
+        /// What is on a side is no lane's own: products and copies that one thread starts.
+        by_one: bool,
         then: Vec<Step>,
         otherwise: Vec<Step>,
     },
@@ -85,10 +87,17 @@ pub enum Branching {
 }
 
 impl Branching {
-    /// Weights of the two sides of a branch, of which `empty` says whether nothing is on them.
-    pub(crate) fn weights(self, taken: f64, other: f64, empty: (bool, bool)) -> (f64, f64) {
+    /// Weights of the two sides of a branch, of which `empty` says whether nothing is on them. What is there `by_one` thread for all
+    /// is as much for a warp that does not split.
+    pub(crate) fn weights(
+        self,
+        (taken, other): (f64, f64),
+        empty: (bool, bool),
+        by_one: bool,
+    ) -> (f64, f64) {
         let both = taken + other;
         match (self, empty) {
+            (Branching::Average, _) if by_one => (taken, other),
             (Branching::Weighted, (false, true)) => (taken, (1.0 - taken).max(0.0)),
             (Branching::Weighted, (true, false)) => ((1.0 - other).max(0.0), other),
             (Branching::Weighted | Branching::Average, _) if both > 0.0 => {
@@ -180,6 +189,7 @@ impl Graph {
                     ..
                 } => {
                     let (taken, other) = (fraction(*taken), fraction(*other));
+                    let by_one = is_by_one(then, accesses) || is_by_one(otherwise, accesses);
                     let on = self.region(region, taken, 1.0);
                     let then = self.sequence(then, accesses, on);
                     let off = self.region(region, other, 1.0);
@@ -187,6 +197,7 @@ impl Graph {
                     steps.push(Step::Branch {
                         taken,
                         other,
+                        by_one,
                         then,
                         otherwise,
                     });
@@ -227,6 +238,7 @@ impl Graph {
                     other,
                     then,
                     otherwise,
+                    ..
                 } => {
                     let part = |share: f64| share > 0.0 && share < 1.0 - 1e-9;
                     part(*taken) || part(*other) || any(then) || any(otherwise)
@@ -247,6 +259,7 @@ impl Graph {
                     other,
                     then,
                     otherwise,
+                    ..
                 } => taken + other > 1.0 + 1e-9 || any(then) || any(otherwise),
             })
         }
@@ -263,11 +276,12 @@ impl Graph {
                     Step::Branch {
                         taken,
                         other,
+                        by_one,
                         then,
                         otherwise,
                     } => {
                         let empty = (then.is_empty(), otherwise.is_empty());
-                        let (on, off) = branching.weights(*taken, *other, empty);
+                        let (on, off) = branching.weights((*taken, *other), empty, *by_one);
                         count(then, times * on, branching, visits);
                         count(otherwise, times * off, branching, visits);
                     }
@@ -278,6 +292,22 @@ impl Graph {
         count(&self.steps, 1.0, branching, &mut visits);
         visits
     }
+}
+
+/// True where one thread of a warp starts something for all: products of matrix units and copies of many bytes. Products of whole warps
+/// are never within what splits one.
+pub(crate) fn is_by_one(flow: &[Flow], accesses: &[ExecutedAccess]) -> bool {
+    flow.iter().any(|item| match item {
+        Flow::Compute { mix, .. } => mix[Pipe::Tensor] > 0.0,
+        Flow::Access { access, .. } => accesses
+            .get(*access)
+            .is_some_and(|access| matches!(access.form, Form::Bulk(_) | Form::Described { .. })),
+        Flow::Barrier { .. } => false,
+        Flow::Loop { body, .. } => is_by_one(body, accesses),
+        Flow::Branch {
+            then, otherwise, ..
+        } => is_by_one(then, accesses) || is_by_one(otherwise, accesses),
+    })
 }
 
 fn has_barrier(flow: &[Flow]) -> bool {

@@ -171,6 +171,7 @@ impl Walk<'_> {
                 Step::Branch {
                     taken,
                     other,
+                    by_one,
                     then,
                     otherwise,
                 } => {
@@ -180,7 +181,7 @@ impl Walk<'_> {
                         continue;
                     }
                     let empty = (then.is_empty(), otherwise.is_empty());
-                    let (on, off) = self.branching.weights(*taken, *other, empty);
+                    let (on, off) = self.branching.weights((*taken, *other), empty, *by_one);
                     if on <= 0.0 || off <= 0.0 {
                         let (weight, side) = if on > 0.0 {
                             (on, then)

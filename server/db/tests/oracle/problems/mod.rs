@@ -8,6 +8,7 @@ use warplens_oracle::{Argument, Dialect, Launch};
 use crate::against::Case;
 
 mod papers;
+mod passes;
 
 pub fn text_of(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,6 +31,7 @@ fn ramp(count: usize, period: usize) -> Vec<f32> {
 pub enum Number {
     F32,
     F64,
+    I32,
     U8,
 }
 
@@ -392,6 +394,7 @@ pub fn problems() -> Vec<Problem> {
     stencils(&mut all);
     papers::problems(&mut all);
     linear_measure(&mut all);
+    passes::problems(&mut all);
     all
 }
 
@@ -405,6 +408,9 @@ impl Problem {
                 .collect(),
             Number::F64 => words(8)
                 .map(|word| f64::from_le_bytes(word.try_into().expect("8 bytes")) as f32)
+                .collect(),
+            Number::I32 => words(4)
+                .map(|word| i32::from_le_bytes(word.try_into().expect("4 bytes")) as f32)
                 .collect(),
             Number::U8 => bytes.iter().map(|&byte| f32::from(byte)).collect(),
         }

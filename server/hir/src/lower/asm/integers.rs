@@ -1,9 +1,10 @@
 //! Instructions on integers that addresses are made of: computed as the operators of the source are.
 
+use warplens_ir::functions;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Function, Site, Storage, Type, UnaryOp};
 
 use super::super::constants::constant;
-use super::super::construct::operation;
+use super::super::construct::{known_call, operation};
 use super::text::{Instruction, Operand};
 use super::{Assembly, type_of};
 
@@ -109,6 +110,35 @@ impl<'t> Assembly<'_, '_, 't> {
                 let values = values.into_iter().map(|value| self.cast(value, own));
                 let values = values.collect();
                 return Some(self.call(function, values, own.clone()));
+            }
+            ("popc" | "clz" | "brev", 1) => {
+                let name = match (base, own.size()) {
+                    ("popc", 4) => "__popc",
+                    ("popc", 8) => "__popcll",
+                    ("clz", 4) => "__clz",
+                    ("clz", 8) => "__clzll",
+                    ("brev", 4) => "__brev",
+                    _ => return None,
+                };
+                let function = functions::known(name, false)?;
+                return Some(known_call(function, name, values, site));
+            }
+            // Of each factor the lower 24 bits.
+            ("mul24" | "mad24", 2 | 3) if !high => {
+                let addend = (count == 3).then(|| values.pop()).flatten();
+                let low = |assembly: &mut Self, value: Expr| {
+                    let value = assembly.cast(value, own);
+                    let by = assembly.number(8);
+                    let up = operation(BinaryOp::Shl, value, by.clone(), site);
+                    operation(BinaryOp::Shr, up, by, site)
+                };
+                let right = low(self, values.pop()?);
+                let left = low(self, values.pop()?);
+                let product = operation(BinaryOp::Mul, left, right, site);
+                return Some(match addend {
+                    Some(addend) => operation(BinaryOp::Add, product, self.cast(addend, own), site),
+                    None => product,
+                });
             }
             ("lop3", 4) => {
                 let table = constant(&values.pop()?)?;

@@ -351,10 +351,10 @@ impl<'t> Assembly<'_, '_, 't> {
         }
     }
 
-    /// A barrier of the whole block is a statement; others leave memory ordered.
+    /// A barrier of the whole block is a statement, and where it waits for its cluster; others leave memory ordered.
     fn barrier(&mut self, instruction: &Instruction<'t>) {
-        let whole = instruction.has("sync")
-            && !instruction.has("cluster")
+        let cluster = instruction.has("cluster");
+        let whole = instruction.has(if cluster { "wait" } else { "sync" })
             && !instruction.has("warp")
             && instruction.operands.len() <= 1
             && instruction.predicate.is_none();

@@ -2,7 +2,7 @@
 //! followed.
 
 use warplens_ir::functions;
-use warplens_ir::{Effect, Expr, Function, MathClass, Type};
+use warplens_ir::{Effect, Expr, Fragment, Function, MathClass, Matrix, Type};
 
 use super::text::{Instruction, Operand};
 use super::{Assembly, type_of};
@@ -60,6 +60,11 @@ impl<'t> Assembly<'_, '_, 't> {
             }
             function => function,
         };
+        let function = if instruction.base() == "shfl" {
+            Self::shuffle(instruction, function, &mut sources)
+        } else {
+            function
+        };
         let function = self.named(instruction, function);
         if targets.len() > 1 {
             self.write_all(&targets, function, sources);
@@ -72,6 +77,37 @@ impl<'t> Assembly<'_, '_, 't> {
         }
         self.write(target, value);
         Some(())
+    }
+
+    /// `shfl.sync.idx.b32 to, value, lane, clamp, mask` as `__shfl_sync(mask, value, lane)`: who has what follows alike.
+    fn shuffle(
+        instruction: &Instruction<'t>,
+        function: Function,
+        sources: &mut Vec<Expr>,
+    ) -> Function {
+        let Function::WarpExchange(exchange, _) = &function else {
+            return function;
+        };
+        let kind = ["idx", "up", "down", "bfly"]
+            .into_iter()
+            .find(|kind| instruction.has(kind));
+        let (Some(kind), [value, lane, clamp, mask]) = (kind, sources.as_slice()) else {
+            return function;
+        };
+        // Segments of the warp are in the upper bits, the last lane in the lower ones; `up` has the first.
+        let end = if kind == "up" { 0 } else { 31 };
+        let whole = super::super::constants::constant(clamp).is_some_and(|of| of & 0x1f1f == end);
+        let name = match kind {
+            "up" => "__shfl_up_sync",
+            "down" => "__shfl_down_sync",
+            "bfly" => "__shfl_xor_sync",
+            _ => "__shfl_sync",
+        };
+        let mut arguments = vec![mask.clone(), value.clone(), lane.clone()];
+        arguments.extend((!whole).then(|| clamp.clone()));
+        let exchange = *exchange;
+        *sources = arguments;
+        Function::WarpExchange(exchange, name.into())
     }
 
     /// What a barrier in memory answers is not known.
@@ -153,8 +189,35 @@ impl<'t> Assembly<'_, '_, 't> {
                 kind: warplens_ir::ExprKind::Cast(true, Box::new(address)),
                 site: self.site,
             };
+            let mut arguments = vec![pointer];
+            if let Some(fragment) = spelled_fragment(instruction) {
+                let sum = fragment.matrix == Matrix::Sum;
+                let by_rows = fragment.by_rows;
+                let along = match (fragment.matrix, by_rows) {
+                    (Matrix::Left, true) | (Matrix::Right, false) => fragment.depth,
+                    (Matrix::Left, false) => fragment.rows,
+                    (Matrix::Right | Matrix::Sum, true) => fragment.columns,
+                    (Matrix::Sum, false) => fragment.rows,
+                };
+                // Lines follow each other where no distance is given.
+                let distance = match instruction.operands.get(2) {
+                    Some(distance) => self.read_as(distance, &Type::INT),
+                    None => self.number(i64::from(along)),
+                };
+                let ty = Type::Struct(std::sync::Arc::new(warplens_ir::Struct::new(
+                    &fragment.spelling(),
+                    Vec::new(),
+                    false,
+                    1,
+                )));
+                arguments.push(super::super::split::list(&ty, Vec::new(), self.site));
+                arguments.push(distance);
+                if sum {
+                    arguments.push(self.number(i64::from(!by_rows)));
+                }
+            }
             let function = self.named(instruction, Function::Tile { store });
-            let call = self.call(function, vec![pointer], Type::Void);
+            let call = self.call(function, arguments, Type::Void);
             self.done.push(call);
         }
         if !store {
@@ -164,6 +227,44 @@ impl<'t> Assembly<'_, '_, 't> {
         }
         Some(())
     }
+}
+
+/// The fragment that a `wmma` loads or stores: `wmma.load.a.sync.aligned.row.m16n16k16.shared.f16`.
+fn spelled_fragment(instruction: &Instruction) -> Option<Fragment> {
+    let matrix = if instruction.has("a") {
+        Matrix::Left
+    } else if instruction.has("b") {
+        Matrix::Right
+    } else {
+        Matrix::Sum
+    };
+    let sides = instruction.suffixes().find_map(|suffix| {
+        let (rows, rest) = suffix.strip_prefix('m')?.split_once('n')?;
+        let (columns, depth) = rest.split_once('k')?;
+        Some([rows, columns, depth].map(|side| side.parse().ok()))
+    })?;
+    let [Some(rows), Some(columns), Some(depth)] = sides else {
+        return None;
+    };
+    let (float, bits) = instruction.suffixes().rev().find_map(|suffix| {
+        Some(match suffix {
+            "f16" | "bf16" => (true, 16),
+            "f32" | "tf32" => (true, 32),
+            "f64" => (true, 64),
+            "s8" | "u8" => (false, 8),
+            "s32" => (false, 32),
+            _ => return None,
+        })
+    })?;
+    Some(Fragment {
+        matrix,
+        rows,
+        columns,
+        depth,
+        bits,
+        float,
+        by_rows: instruction.has("row"),
+    })
 }
 
 /// True for the type of floats of a byte and less, which are converted several at a time: `e4m3x2`.

@@ -1,6 +1,7 @@
 //! tensor/idle: a product of matrices in half precision that the matrix units could compute.
 
 use warplens_facts::facts::{Access, OpClass, Space};
+use warplens_ir::Type;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::wording::number;
@@ -34,15 +35,29 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         let all = all.filter(|operation| operation.operator.class() == class);
         all.map(|operation| operation.threads).sum()
     };
-    let half = operations(OpClass::Fp16);
-    let beside = operations(OpClass::Fp32) + operations(OpClass::Fp64) + operations(OpClass::Sfu);
-    if half < FEW || beside > half * BESIDE || operations(OpClass::Tensor) > 0.0 {
+    let (half, single) = (operations(OpClass::Fp16), operations(OpClass::Fp32));
+    let others = operations(OpClass::Fp64) + operations(OpClass::Sfu);
+    if operations(OpClass::Tensor) > 0.0 {
         return None;
     }
     let factors = shared_factors(ctx);
     let [first, second, ..] = factors.as_slice() else {
         return None;
     };
+    // The matrix units add up in single precision what they multiply in half precision.
+    let converted = single > half && [first, second].into_iter().all(|of| holds_halves(ctx, of));
+    let (half, beside, what) = if converted {
+        (
+            single,
+            half + others,
+            "operations on half-precision factors",
+        )
+    } else {
+        (half, single + others, "half-precision operations")
+    };
+    if half < FEW || beside > half * BESIDE {
+        return None;
+    }
     let bytes = global_bytes(ctx)?;
     let intensity = half / bytes.max(1.0);
     if intensity < INTENSITY {
@@ -53,8 +68,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         severity: Severity::Information,
         place: Place::Site(first.site),
         message: format!(
-            "use the matrix units for this product ({} half-precision operations per global byte)\n\
-             {} half-precision operations per byte of global memory, of factors in shared memory, and no `wmma` or \
+            "use the matrix units for this product ({} {what} per global byte)\n\
+             {} {what} per byte of global memory, of factors in shared memory, and no `wmma` or \
              `mma`: the matrix units of {} do {} multiply-adds per cycle and SM in half precision",
             number(intensity),
             number(intensity),
@@ -81,6 +96,19 @@ fn shared_factors<'a>(ctx: &Context<'a>) -> Vec<&'a Access> {
         }
     }
     found
+}
+
+/// True where an access reads an array of halves.
+fn holds_halves(ctx: &Context<'_>, access: &Access) -> bool {
+    let mut vars = ctx.kernel.vars.iter();
+    vars.find(|var| *var.name == *access.array)
+        .is_some_and(|var| {
+            let mut ty = &var.ty;
+            while let Type::Array(inner, _) | Type::Vector(inner, _) = ty {
+                ty = inner;
+            }
+            matches!(ty, Type::Float { bits: 16, .. })
+        })
 }
 
 /// Bytes that the kernel moves from and to global memory, in sectors.
