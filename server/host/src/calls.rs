@@ -96,6 +96,8 @@ impl Host<'_> {
             identity: (Arc::as_ptr(source.parsed) as usize, start),
             around: self.around.len(),
             is_lambda: false,
+            jumps: Vec::new(),
+            labels: Vec::new(),
         }
     }
 
@@ -794,6 +796,7 @@ impl Host<'_> {
         if !frame.returns.is_empty() {
             self.only_perhaps();
         }
+        self.no_jump_is_left();
         if !frame.returns.is_empty() && (goes_on || frame.returns.len() > 1) {
             let mut states = frame.returns;
             if goes_on {
@@ -884,6 +887,8 @@ impl Host<'_> {
             identity,
             around: self.around.len(),
             is_lambda: true,
+            jumps: Vec::new(),
+            labels: Vec::new(),
         };
         self.frames.push(frame);
         let parameters = node

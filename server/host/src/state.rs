@@ -13,7 +13,7 @@ use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
-use super::leaving::Leaving;
+use super::leaving::{Jump, Leaving};
 use super::library_types::LibraryType;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
@@ -182,6 +182,10 @@ pub(super) struct Frame {
     pub(super) around: usize,
     /// A lambda's, which is written in the function that calls it or hands it on.
     pub(super) is_lambda: bool,
+    /// Jumps to its labels that some runs make.
+    pub(super) jumps: Vec<Jump>,
+    /// Labels of the blocks that the walk is in, each with how many loops and `switch`es are around it.
+    pub(super) labels: Vec<(Rc<str>, usize)>,
 }
 
 /// A loop or a `switch`.
@@ -1078,6 +1082,8 @@ impl Frame {
             identity: (0, 0),
             around: 0,
             is_lambda: false,
+            jumps: Vec::new(),
+            labels: Vec::new(),
         }
     }
 }
