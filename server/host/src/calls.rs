@@ -216,6 +216,9 @@ impl Host<'_> {
         if let Some(value) = self.reading_call(&named.name, &arguments) {
             return value;
         }
+        if let Some(value) = self.team_call(&named.name, &arguments) {
+            return value;
+        }
         if !self.index.by_name.contains_key(&named.name)
             && let Some(value) = self.drawing_call(&named.name, &arguments)
         {

@@ -6,12 +6,13 @@
 
 use std::rc::Rc;
 
-use warplens_hir::Source;
+use warplens_hir::{Source, lacks_body};
 use warplens_syntax::{Field, Kind, Node};
 
 use super::events::Side;
 use super::leaving::{Jump, Leaving};
 use super::nodes::{parts, text};
+use super::regions::is_directive;
 use super::state::Host;
 
 /// Jumps that are followed one by one of a block.
@@ -74,7 +75,7 @@ impl Host<'_> {
             .filter_map(|(at, part)| Some((at, label_of(*part, source)?)))
             .collect();
         if labels.is_empty() {
-            return all.iter().all(|part| self.statement(*part, source));
+            return self.in_order_of(all, source);
         }
         let around = self.breakables.len();
         let outer = self.frames.last_mut().map_or(0, |frame| {
@@ -88,6 +89,34 @@ impl Host<'_> {
             frame.labels.truncate(outer);
         }
         goes_on
+    }
+
+    /// The same where no label is among them: each with the directive before it.
+    pub(super) fn in_order_of(&mut self, all: &[Node], source: Source) -> bool {
+        let mut directive = None;
+        let mut rest = all.iter();
+        while let Some(part) = rest.next() {
+            if part.kind() == Kind::PreprocCall {
+                directive = directive.or(is_directive(*part, source).then_some(*part));
+                continue;
+            }
+            let goes_on = match directive.take() {
+                Some(directive) => self.directed(directive, *part, source),
+                None => self.statement(*part, source),
+            };
+            // What follows was its body.
+            let mut last = *part;
+            while lacks_body(last) {
+                match rest.find(|part| part.kind() != Kind::PreprocCall) {
+                    Some(body) => last = *body,
+                    None => break,
+                }
+            }
+            if !goes_on {
+                return false;
+            }
+        }
+        true
     }
 
     /// The same with the labels among them.

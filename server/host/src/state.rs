@@ -18,6 +18,7 @@ use super::library_types::LibraryType;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
+use super::team::Team;
 use super::value::{MOST_ELEMENTS, Meaning, Place, Scope, Step, Value};
 use super::{Build, HeaderNames, Met};
 use warplens_hir::Constant;
@@ -129,6 +130,10 @@ pub(super) struct Running {
     pub(super) contents: Vec<(DataRef, usize, Arc<[u8]>)>,
     /// Bytes of these that may still be kept.
     pub(super) room: usize,
+    /// The threads of OpenMP that the walk is among.
+    pub(super) team: Option<Team>,
+    /// Threads of a region that says nothing, where the program has set them.
+    pub(super) most_threads: Option<Value>,
     /// Bytes of arrays that may still be made: what a variable held before is kept until its branch is left.
     pub(super) bytes_left: u64,
 }

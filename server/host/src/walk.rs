@@ -15,7 +15,7 @@ use super::objects::arguments_of_type;
 use super::state::{Breakable, Host};
 use super::value::{GAP, MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
-use warplens_hir::Source;
+use warplens_hir::{Source, following, is_cut_off};
 use warplens_ir::Type;
 
 /// Elements of an array that nothing was put into and that is gone through one by one, at most.
@@ -43,6 +43,10 @@ impl Host<'_> {
 
     fn statement_inner(&mut self, node: Node, source: Source) -> bool {
         let field = |name: Field| node.field(name);
+        // A pragma between the head of a loop and its body.
+        if node.byte_range().is_empty() && is_cut_off(node) {
+            return self.in_order_of(&following(node), source);
+        }
         match node.kind() {
             Kind::CompoundStatement => self.block(node, source),
             Kind::Declaration => {
