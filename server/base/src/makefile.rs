@@ -208,7 +208,9 @@ impl Reader {
             self.command(command, at);
         } else if let ("include", files) = first_word(plain) {
             // What a compiler writes of dependencies sets nothing.
-            self.includes |= !files.ends_with(".d");
+            self.includes |= files
+                .rsplit_once('.')
+                .is_none_or(|(_, ending)| ending != "d");
         } else if !self.assignment(plain) {
             self.rule(plain, at);
         }
