@@ -67,6 +67,39 @@ impl Makefile {
         wanted.flat_map(|rule| &rule.commands)
     }
 
+    /// The names under which rules link a source file's program: what is made of it or of its object, and what their commands call it.
+    pub(crate) fn linked_as(&self, source: &str) -> Vec<String> {
+        let stem = source.rsplit_once('.').map_or(source, |(stem, _)| stem);
+        let is_part = |word: &String| {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            let object = name.strip_suffix(".o").or(name.strip_suffix(".obj"));
+            name == source || object == Some(stem) || object == Some(source)
+        };
+        let mut names = Vec::new();
+        for rule in &self.rules {
+            let made_of_it = rule.prerequisites.iter().any(is_part);
+            for recipe in &rule.commands {
+                let words: Vec<String> = split_command(&recipe.command);
+                let links = !words
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "-c" | "-dc"));
+                let Some(at) = words.iter().position(|word| word == "-o").filter(|_| links) else {
+                    continue;
+                };
+                if !made_of_it && !words.iter().any(is_part) {
+                    continue;
+                }
+                match words.get(at + 1) {
+                    Some(name) if !name.contains(UNKNOWN) => names.push(name.clone()),
+                    // `$@`
+                    _ => names.extend(rule.targets.iter().cloned()),
+                }
+            }
+        }
+        names.retain(|name| !name.contains([UNKNOWN, '%']));
+        names
+    }
+
     /// The words of the command that compiles a source file, of which the path from the Makefile's folder is given; for a file that no
     /// rule names, of the first command that compiles a file at all. Words that are not known are left out. `None` where nothing is
     /// compiled, and for OpenCL, which programs compile while they run.
@@ -150,6 +183,8 @@ struct Reader {
     variables: BTreeMap<String, String>,
     conditions: Vec<Condition>,
     rules: Vec<Rule>,
+    /// Another file, which is not read, may set variables.
+    includes: bool,
 }
 
 /// `ifeq` and its like around a line.
@@ -171,6 +206,11 @@ impl Reader {
             && !self.rules.is_empty()
         {
             self.command(command, at);
+        } else if let ("include", files) = first_word(plain) {
+            // What a compiler writes of dependencies sets nothing.
+            self.includes |= files
+                .rsplit_once('.')
+                .is_none_or(|(_, ending)| ending != "d");
         } else if !self.assignment(plain) {
             self.rule(plain, at);
         }
@@ -287,7 +327,8 @@ impl Reader {
         }
     }
 
-    /// A text with the values of its variables; those that are not set are empty, as make has it.
+    /// A text with the values of its variables; those that are not set are empty, as make has it, or not known where another file may
+    /// set them.
     fn expanded(&self, text: &str, depth: usize) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -313,6 +354,7 @@ impl Reader {
                 None if name.contains([' ', '$', ',', ':', '@', '<', '^', '*', '%']) => {
                     out.push(UNKNOWN);
                 }
+                None if self.includes => out.push(UNKNOWN),
                 None => {}
             }
             rest = &inner[end + 1..];
@@ -409,6 +451,50 @@ mod tests {
             assert_eq!(of(holds), "nvcc -DYES -c a.cu", "{holds}");
         }
         assert_eq!(of("ifdef B"), "nvcc -DNO -c a.cu");
+    }
+
+    #[test]
+    fn a_program_is_called_as_it_is_linked() {
+        let names = |text: &str| Makefile::read(text).linked_as("main.cu");
+        assert_eq!(
+            names(
+                "OBJS = src/main.o src/launch.o\napp: $(OBJS)\n\tnvcc -o $@ $^\n%.o: %.cu\n\tnvcc -c $< -o $@\n"
+            ),
+            ["app"]
+        );
+        assert_eq!(
+            names("BIN := bin/prog\n$(BIN): main.cu\n\tnvcc main.cu -o $(BIN)\n"),
+            ["bin/prog"]
+        );
+        assert_eq!(
+            names("all: app\nother: other.o\n\tnvcc -o $@ other.o\n"),
+            [""; 0]
+        );
+        assert_eq!(
+            names("main.o: main.cu\n\tnvcc -c main.cu -o main.o\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn what_an_included_file_may_set_is_not_known() {
+        let run = |text: &str| {
+            let makefile = Makefile::read(text);
+            let commands: Vec<String> = makefile
+                .commands_of("run")
+                .map(|c| c.text().to_owned())
+                .collect();
+            commands.join(";")
+        };
+        assert_eq!(
+            run("include common.mk\nM = 3\nrun:\n\t./main $(N) $(M)\n"),
+            "./main \0 3"
+        );
+        assert_eq!(run("M = 3\nrun:\n\t./main $(N) $(M)\n"), "./main  3");
+        assert_eq!(
+            run("-include deps.mk\ninclude main.d\nrun:\n\t./main $(N) 3\n"),
+            "./main  3"
+        );
     }
 
     #[test]

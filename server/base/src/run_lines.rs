@@ -81,6 +81,9 @@ pub fn built_names(text: &str, source: &str) -> Vec<String> {
             }
         }
     }
+    for name in Makefile::read(text).linked_as(source) {
+        add(&name);
+    }
     let variables = cmake_variables(text);
     for (at, _) in text.match_indices("add_executable").take(MOST_TESTS) {
         let rest = &text[at..];
@@ -102,7 +105,8 @@ pub fn built_names(text: &str, source: &str) -> Vec<String> {
 pub fn in_makefile(text: &str, program: Program) -> Vec<RunLine> {
     let makefile = Makefile::read(text);
     let of_target = |target: &str| -> Vec<RunLine> {
-        let is_program = |word: &str| program.only || program.is(word);
+        let own = |word: &str| program.only && word.starts_with("./");
+        let is_program = |word: &str| own(word) || program.is(word);
         let commands = makefile.commands_of(target);
         let found = commands.filter_map(|recipe| started(recipe.text(), recipe.line, is_program));
         found.collect()
@@ -317,7 +321,8 @@ fn script_lines(text: &str, is_program: &dyn Fn(&str) -> bool) -> Vec<RunLine> {
             if is_command(command) && !command.contains(['[', '<']) {
                 for turn in loops.turns(command, &variables) {
                     let command = with_shell_values(command, &turn);
-                    found.extend(started(&command, at, is_program));
+                    let own = |word: &str| word.starts_with("./") && is_program(word);
+                    found.extend(started(&command, at, own));
                 }
             }
         }
@@ -567,13 +572,21 @@ fn without_commands(command: &str) -> String {
 /// A command that starts the program, on a line counted from 0; `None` for another command.
 fn started(command: &str, line: usize, is_program: impl Fn(&str) -> bool) -> Option<RunLine> {
     let words = split_command(&without_commands(command));
-    let at = words.iter().position(|word| {
-        word.starts_with("./") && !word.contains([UNKNOWN, '$', '*']) && is_program(word)
-    })?;
     let ends = |word: &String| {
         let sign = matches!(word.as_str(), "|" | "||" | "&&" | "&" | ";" | "<");
         sign || word.contains('>') || word.starts_with('#')
     };
+    // `bin/main 64` begins a command; elsewhere it is a file.
+    let begins = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        let sets = |word: &String| word.split_once('=').is_some_and(|(name, _)| is_name(name));
+        before.is_none_or(|word| ends(word) || sets(word) || word == "time")
+    };
+    let mut all = words.iter().enumerate();
+    let (at, _) = all.find(|(at, word)| {
+        let path = word.starts_with("./") || word.contains('/') && begins(*at);
+        path && !word.contains([UNKNOWN, '$', '*']) && is_program(word)
+    })?;
     let rest = &words[at + 1..];
     let end = rest.iter().position(ends).unwrap_or(rest.len());
     let last = rest[..end].iter().position(|word| word.ends_with(';'));
@@ -652,6 +665,21 @@ mod tests {
             only: false,
         };
         assert_eq!(in_makefile(text, other), []);
+    }
+
+    #[test]
+    fn a_program_in_a_folder_is_started_by_its_path() {
+        let text = "BIN := bin/prog\n$(BIN): main.cu\n\tnvcc main.cu -o $(BIN)\nrun: $(BIN)\n\tnvcc main.cu -o bin/prog\n\tMODE=2 $(BIN) $(shell nproc) 256\n";
+        let built = built_names(text, "main.cu");
+        let program = Program {
+            built: &built,
+            only: false,
+            ..ONLY
+        };
+        let found = in_makefile(text, program).into_iter().next().unwrap();
+        assert_eq!((found.program.as_str(), found.line), ("bin/prog", 6));
+        assert_eq!(found.arguments, words(&["\0", "256"]));
+        assert_eq!(found.environment, [("MODE".to_owned(), "2".to_owned())]);
     }
 
     #[test]

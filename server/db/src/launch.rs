@@ -37,6 +37,8 @@ pub(crate) struct Given {
     shared_source: Source,
     /// Integer parameters: name, value, assumed.
     arguments: Vec<(String, i64, bool)>,
+    /// Those of them that are an extent of the block, which is assumed.
+    tied: Vec<String>,
     /// Parameters of floating point and members of parameters, by name, as bits.
     reals: Vec<(String, u64)>,
     /// Line as the kernel's sites number it, probability in millionths.
@@ -244,6 +246,7 @@ impl Given {
             dynamic_shared,
             shared_source,
             arguments,
+            tied: Vec::new(),
             reals: reals(
                 site.map_or(&[], |(site, _)| &site.reals),
                 kernel,
@@ -341,6 +344,11 @@ impl Given {
             (block.unwrap_or_else(|| guessed(kernel)), Source::Assumed)
         });
         let block = block.map(|extent| extent.max(1));
+        if block_source == Source::Assumed
+            && let Some(tied) = self.tied_to(block)
+        {
+            return tied.launch(kernel, profile, residency);
+        }
         let mut launch = Launch {
             grid: [1; 3],
             block,
@@ -370,6 +378,7 @@ impl Given {
         Resolved {
             launch,
             arguments: self.arguments.clone(),
+            tied: self.tied.clone(),
             reals: self.reals.clone(),
             covers: Vec::new(),
             unknowns: unknowns.collect(),
@@ -378,6 +387,32 @@ impl Given {
             boxes: self.boxes.clone(),
             cluster: self.cluster,
         }
+    }
+
+    /// The same where the grid divides by an argument that nothing gives: that is the extent of the block, which is assumed, and both
+    /// must fit each other. `None` where none is.
+    fn tied_to(&self, block: [u64; 3]) -> Option<Given> {
+        let follows = self.follows.as_ref()?;
+        let mut tied: Vec<(String, i64)> = Vec::new();
+        for (size, extent) in follows.iter().zip(block) {
+            size.each_divisor(&mut |name| {
+                let given = self.arguments.iter().any(|(of, ..)| of == name);
+                if !given && !tied.iter().any(|(of, _)| of == name) {
+                    tied.push((name.to_owned(), i64::try_from(extent).unwrap_or(i64::MAX)));
+                }
+            });
+        }
+        if tied.is_empty() {
+            return None;
+        }
+        let mut given = self.clone();
+        for (name, extent) in tied {
+            let follows = given.follows.take();
+            given.follows = follows.map(|all| all.map(|size| size.with(&name, extent)));
+            given.arguments.push((name.clone(), extent, true));
+            given.tied.push(name);
+        }
+        Some(given)
     }
 
     /// Integer parameters that nothing gives.
@@ -511,6 +546,7 @@ impl Given {
         Resolved {
             launch,
             arguments,
+            tied: self.tied.clone(),
             reals: self.reals.clone(),
             covers,
             unknowns: values.chosen,
@@ -575,6 +611,13 @@ impl StandIns<'_> {
             if self.of(symbol).is_none() && !open.contains(symbol) {
                 open.push(symbol.clone());
             }
+        });
+        // With the last one it grows: what it is divided by comes before.
+        let mut divisors: Vec<&str> = Vec::new();
+        size.each_divisor(&mut |name| divisors.push(name));
+        open.sort_by_key(|symbol| match symbol {
+            Size::Parameter(name) => !divisors.contains(&name.as_str()),
+            _ => true,
         });
         let Some(last) = open.pop() else { return };
         let first = self.chosen.len();
@@ -658,6 +701,8 @@ pub(crate) struct Resolved {
     pub(crate) launch: Launch,
     /// Integer parameters: name, value, assumed.
     pub(crate) arguments: Vec<(String, i64, bool)>,
+    /// Those of them that are an extent of the block, which is assumed.
+    pub(crate) tied: Vec<String>,
     /// Parameters of floating point and members of parameters, by name, as bits.
     pub(crate) reals: Vec<(String, u64)>,
     pub(crate) covers: Vec<Cover>,

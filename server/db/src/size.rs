@@ -72,6 +72,78 @@ impl Size {
         }
     }
 
+    /// Visits the parameters that it is divided by.
+    pub(crate) fn each_divisor<'a>(&'a self, visit: &mut dyn FnMut(&'a str)) {
+        match self {
+            Size::Number(_) | Size::Parameter(_) | Size::Blocks(_) => {}
+            Size::Ceiling(a, _) | Size::AtMost(a, _) => a.each_divisor(visit),
+            Size::Sum(a, b) | Size::Difference(a, b) | Size::Product(a, b) => {
+                a.each_divisor(visit);
+                b.each_divisor(visit);
+            }
+            Size::Quotient(a, b) => {
+                if let Size::Parameter(name) = &**b {
+                    visit(name);
+                }
+                a.each_divisor(visit);
+                b.each_divisor(visit);
+            }
+        }
+    }
+
+    /// The same with a number in place of a parameter.
+    pub(crate) fn with(&self, name: &str, number: i64) -> Size {
+        let both = |a: &Size, b: &Size| (a.with(name, number), b.with(name, number));
+        match self {
+            Size::Parameter(of) if of == name => Size::Number(number),
+            Size::Number(_) | Size::Parameter(_) | Size::Blocks(_) => self.clone(),
+            Size::Ceiling(a, by) => Size::Ceiling(Box::new(a.with(name, number)), *by),
+            Size::AtMost(a, most) => Size::AtMost(Box::new(a.with(name, number)), *most),
+            Size::Sum(a, b) => match both(a, b) {
+                (Size::Number(a), b) => b.plus(a),
+                (a, Size::Number(b)) => a.plus(b),
+                (a, b) => Size::Sum(Box::new(a), Box::new(b)),
+            },
+            Size::Difference(a, b) => match both(a, b) {
+                (a, Size::Number(b)) => a.plus(b.saturating_neg()),
+                (a, b) => Size::Difference(Box::new(a), Box::new(b)),
+            },
+            Size::Product(a, b) => {
+                let (a, b) = both(a, b);
+                Size::Product(Box::new(a), Box::new(b))
+            }
+            Size::Quotient(a, b) => match both(a, b) {
+                (Size::Sum(a, more), Size::Number(by))
+                    if by > 1 && *more == Size::Number(by - 1) =>
+                {
+                    Size::Ceiling(a, by)
+                }
+                (a, b) => Size::Quotient(Box::new(a), Box::new(b)),
+            },
+        }
+    }
+
+    /// The sum with a number.
+    fn plus(self, more: i64) -> Size {
+        match (self, more) {
+            (of, 0) => of,
+            (Size::Number(number), more) => Size::Number(number.saturating_add(more)),
+            (Size::Sum(a, b), more) => match *b {
+                Size::Number(b) => a.plus(b.saturating_add(more)),
+                b => Size::Sum(a, Box::new(b.plus(more))),
+            },
+            (Size::Difference(a, b), more) if matches!(*b, Size::Number(_)) => match *b {
+                Size::Number(less) => a.plus(more.saturating_sub(less)),
+                b => Size::Difference(Box::new(a.plus(more)), Box::new(b)),
+            },
+            (of, more @ 1..) => Size::Sum(Box::new(of), Box::new(Size::Number(more))),
+            (of, less) => {
+                let less = Size::Number(less.saturating_neg());
+                Size::Difference(Box::new(of), Box::new(less))
+            }
+        }
+    }
+
     /// The parameter, what is added to it and by what that is divided, where it is ⌊(parameter + add) / divisor⌋.
     pub(crate) fn of_one(&self) -> Option<(&str, i64, i64)> {
         match self {

@@ -38,6 +38,8 @@ const LONGEST: f64 = 3.6e6;
 const LARGE: &str = "a large multiple of 32";
 /// What is taken of a flag that nothing gives.
 const SET: &str = "true";
+/// Where the value of an argument comes from that is an extent of the assumed block.
+const TIED: &str = "default";
 
 /// The unknown sizes of a kernel under its launch, and what was found of them.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub(crate) struct Sizes {
     lowered: Option<Arc<Lowered>>,
     launch: Launch,
     arguments: Vec<(String, i64, bool)>,
+    /// Those of them that are an extent of the block, which is assumed.
+    tied: Vec<String>,
     covers: Vec<Cover>,
     probabilities: Vec<(u32, f64)>,
     contents: Vec<Contents>,
@@ -117,6 +121,7 @@ impl Sizes {
             extents: resolved.extents.clone(),
             launch: resolved.launch,
             arguments: resolved.arguments.clone(),
+            tied: resolved.tied.clone(),
             covers: resolved.covers.clone(),
             probabilities: Vec::new(),
             contents: Vec::new(),
@@ -183,6 +188,10 @@ impl Sizes {
         };
         assumptions.retain_mut(|assumption| match &assumption.symbol {
             Assumed::Grid => !self.grid_is_open(),
+            Assumed::Named(name) if self.tied.contains(name) => {
+                TIED.clone_into(&mut assumption.source);
+                true
+            }
             Assumed::Named(name) if self.not_given.contains(name) => {
                 if flag(name) {
                     SET.clone_into(&mut assumption.value);

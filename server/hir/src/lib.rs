@@ -24,7 +24,9 @@ mod types;
 mod unit;
 
 pub use definition::{Definition, node_ending, text_hash};
-pub use lower::{HostName, Lowering, Source, TemplateArguments, lower};
+pub use lower::{
+    HostName, Lowering, Source, TemplateArguments, following, is_cut_off, lacks_body, lower,
+};
 pub use names::{Named, Scope};
 pub use namespaces::{Space, namespaces_around, nearest};
 pub use outline::{Item, ItemKind, function_declarator, outline};

@@ -92,6 +92,14 @@ impl Host<'_> {
                 all.sort_by(|a, b| compared(kind, *a, *b));
                 self.each_element(elements, |at, _| all.get(at).copied())
             }
+            ("shuffle", 1) => {
+                let elements = between?;
+                let mut all = self.numbers_of(elements)?;
+                for (at, with) in self.shuffled_by(rest.first()?, elements.count)? {
+                    all.swap(at, with);
+                }
+                self.each_element(elements, |at, _| all.get(at).copied())
+            }
             ("reverse", 0) => {
                 let elements = between?;
                 let all = self.numbers_of(elements)?;

@@ -96,6 +96,8 @@ impl Host<'_> {
             identity: (Arc::as_ptr(source.parsed) as usize, start),
             around: self.around.len(),
             is_lambda: false,
+            jumps: Vec::new(),
+            labels: Vec::new(),
         }
     }
 
@@ -218,6 +220,9 @@ impl Host<'_> {
             return Value::Unknown;
         }
         if let Some(value) = self.reading_call(&named.name, &arguments) {
+            return value;
+        }
+        if let Some(value) = self.team_call(&named.name, &arguments) {
             return value;
         }
         if !self.index.by_name.contains_key(&named.name)
@@ -800,6 +805,7 @@ impl Host<'_> {
         if !frame.returns.is_empty() {
             self.only_perhaps();
         }
+        self.no_jump_is_left();
         if !frame.returns.is_empty() && (goes_on || frame.returns.len() > 1) {
             let mut states = frame.returns;
             if goes_on {
@@ -890,6 +896,8 @@ impl Host<'_> {
             identity,
             around: self.around.len(),
             is_lambda: true,
+            jumps: Vec::new(),
+            labels: Vec::new(),
         };
         self.frames.push(frame);
         let parameters = node

@@ -62,8 +62,7 @@ impl Host<'_> {
 
     /// Whether there is a whole container; an array of C has an extent or decays.
     pub(super) fn is_container(&self, place: &Place) -> bool {
-        let slot = &self.slots[place.slot];
-        place.path.is_empty() && matches!(slot.ty, Type::Array(_, None)) && !slot.decays
+        place.path.is_empty() && self.slots[place.slot].is_container()
     }
 
     /// Gives a place a value; a container gets its own elements.
@@ -84,7 +83,9 @@ impl Host<'_> {
         let bytes = bytes.or(match (&value, &self.slots[place.slot].ty) {
             (Value::Data(data), _) => Some(data.0.len() as u64),
             (Value::Array(values), Type::Array(element, _)) => {
-                (values.len() as u64).checked_mul(element.size())
+                let size = element.size();
+                let all = (values.len() as u64).checked_mul(size);
+                all.filter(|_| size > 0 || values.is_empty())
             }
             _ => None,
         });

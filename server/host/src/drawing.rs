@@ -1,11 +1,10 @@
 //! Random numbers in a run: the C library's functions, the C++ library's generators and distributions.
 
 use super::arguments::Argument;
-use super::kinds::{Number, double};
+use super::kinds::Number;
 use super::numbers::value_of;
-use super::random::{Family, Generator, canonical, uniform_integer};
+use super::random::{Distribution, Family, Generator, shuffled};
 use super::state::Host;
-use super::value::Step;
 use super::value::{Place, Record, Value};
 use warplens_ir::Type;
 
@@ -87,7 +86,8 @@ impl Host<'_> {
     pub(super) fn drawn_from(&mut self, place: &Place) -> Option<Value> {
         self.running.as_ref()?;
         let (word, _) = self.next_of(place.slot)?;
-        Some(Value::Int(word as i64, 32, false))
+        // The word of the generators is `uint_fast32_t`.
+        Some(Value::Int(word as i64, 64, false))
     }
 
     /// A function of the C library that draws, or seeds.
@@ -125,9 +125,9 @@ impl Host<'_> {
         slot: usize,
     ) -> Option<Value> {
         self.running.as_ref()?;
-        if let Some((family, seed)) = Family::named(class) {
+        if let Some(family) = Family::named(class) {
             let seed = match values {
-                [] => Some(seed),
+                [] => Some(family.default_seed()),
                 [seed] => seed.as_int().map(|seed| seed as u64),
                 _ => None,
             };
@@ -143,6 +143,14 @@ impl Host<'_> {
             return Some(seed.map_or(Value::Unknown, |seed| {
                 Value::Generator(Generator::new(family, seed))
             }));
+        }
+        if class == "bernoulli_distribution" {
+            let probable = values.first().cloned().unwrap_or(Value::Float(0.5, 64));
+            let fields = vec![
+                ("low".to_owned(), Value::Float(0.0, 64)),
+                ("high".to_owned(), probable.converted(&Type::DOUBLE)),
+            ];
+            return Some(Value::record(TRUTHS, fields));
         }
         let integers = class.starts_with("uniform_int_distribution");
         if !integers && !class.starts_with("uniform_real_distribution") {
@@ -188,51 +196,103 @@ impl Host<'_> {
 
     /// `distribution(generator)`.
     pub(super) fn drawn_by(&mut self, record: &Record, arguments: &[Argument]) -> Option<Value> {
-        let integers = record.class == INTEGERS;
-        if !integers && record.class != REALS {
+        if ![INTEGERS, REALS, TRUTHS].contains(&record.class.as_str()) {
             return None;
         }
-        let [
-            Argument {
-                place: Some(place), ..
-            },
-        ] = arguments
-        else {
+        let generator = match arguments {
+            [only] => self.generator_given(only),
+            _ => None,
+        };
+        let Some((slot, family)) = generator else {
             return Some(Value::Unknown);
         };
+        let distribution = distribution_of(record);
+        let mut draw = || self.next_of(slot).map(|(word, _)| word);
+        let drawn = distribution.and_then(|by| by.drawn(family, &mut draw));
+        let number = distribution.map(Distribution::number);
+        if drawn.is_none() {
+            self.set_generator(slot, None);
+        }
+        let value = drawn.zip(number);
+        Some(value.map_or(Value::Unknown, |(bits, number)| value_of(bits, number)))
+    }
+
+    /// The generator that a call is given: the variable, and which sequence it gives.
+    fn generator_given(&self, argument: &Argument) -> Option<(usize, Family)> {
+        let place = argument.place.as_ref()?;
         let slot = match self.read(place) {
             Value::Address(pointed) => pointed.slot,
             _ => place.slot,
         };
-        let Value::Generator(generator) = self.slots.get(slot)?.value else {
-            return Some(Value::Unknown);
-        };
-        let family = generator.family;
-        let whole = Value::Record(std::rc::Rc::new(record.clone()));
-        let field = |name: &str| whole.at(&Step::Field(name.to_owned()));
-        let mut draw = || self.next_of(slot).map(|(word, _)| word);
-        let value = match (field("low"), field("high")) {
-            (Value::Int(low, bits, signed), Value::Int(high, ..)) => {
-                uniform_integer(&mut draw, family, low, high)
-                    .map(|value| Value::Int(value, bits, signed))
-            }
-            (Value::Float(low, bits), Value::Float(high, _)) => {
-                let unit = canonical(&mut draw, family, bits);
-                let number = if bits <= 32 { Number::F32 } else { Number::F64 };
-                unit.map(|unit| {
-                    let value = unit * (high - low) + low;
-                    value_of(double(super::value::rounded(value, bits)), number)
-                })
-            }
-            _ => {
-                self.set_generator(slot, None);
-                None
-            }
-        };
-        Some(value.unwrap_or(Value::Unknown))
+        match self.slots.get(slot)?.value {
+            Value::Generator(generator) => Some((slot, generator.family)),
+            _ => None,
+        }
     }
+
+    /// Which elements `std::shuffle` exchanges that is given this generator, of that many; `None` where that is not known.
+    pub(super) fn shuffled_by(
+        &mut self,
+        generator: &Argument,
+        count: usize,
+    ) -> Option<Vec<(usize, usize)>> {
+        let (slot, family) = self.generator_given(generator)?;
+        let mut draw = || self.next_of(slot).map(|(word, _)| word);
+        let pairs = shuffled(&mut draw, family, count as u64);
+        if pairs.is_none() {
+            self.set_generator(slot, None);
+        }
+        pairs
+    }
+
+    /// A method of a generator: `seed`, `discard`, `min`, `max`.
+    pub(super) fn generator_call(
+        &mut self,
+        slot: usize,
+        name: &str,
+        arguments: &[Argument],
+    ) -> Option<Value> {
+        let Value::Generator(generator) = self.slots.get(slot)?.value else {
+            return None;
+        };
+        let given = arguments.first().map(|given| given.value.as_int());
+        let now = match (name, given) {
+            ("seed", None) => Some(Generator::new(
+                generator.family,
+                generator.family.default_seed(),
+            )),
+            ("seed", Some(seed)) if arguments.len() == 1 => {
+                seed.map(|seed| Generator::new(generator.family, seed as u64))
+            }
+            ("discard", Some(count)) => count
+                .and_then(|count| generator.taken.checked_add(u64::try_from(count).ok()?))
+                .map(|taken| Generator { taken, ..generator }),
+            _ => return None,
+        };
+        self.set_generator(slot, now);
+        Some(Value::Unknown)
+    }
+}
+
+/// What a distribution of a run draws; `None` where that is not known, or it is none.
+pub(super) fn distribution_of(record: &Record) -> Option<Distribution> {
+    let field = |name: &str| {
+        let mut fields = record.fields.iter();
+        fields.find(|(of, _)| of == name).map(|(_, value)| value)
+    };
+    Some(match (field("low")?, field("high")?) {
+        (Value::Int(low, bits, signed), Value::Int(high, ..)) => {
+            Distribution::Integers(*bits, *signed, [*low, *high])
+        }
+        (Value::Float(low, bits), Value::Float(high, _)) if record.class == REALS => {
+            Distribution::Reals(*bits, [*low, *high])
+        }
+        (_, Value::Float(probable, _)) if record.class == TRUTHS => Distribution::Truths(*probable),
+        _ => return None,
+    })
 }
 
 /// The classes of distributions in a run.
 const INTEGERS: &str = "uniform integers";
 const REALS: &str = "uniform reals";
+const TRUTHS: &str = "truths";

@@ -55,13 +55,16 @@ impl Host<'_> {
 
     /// Walks what some runs come to: an exception, or the end of the program, is only theirs.
     pub(super) fn perhaps<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let touched = self.touched_mark();
         let result = walk(self);
+        self.jumps_perhaps(touched);
         self.only_perhaps();
         result
     }
 
     /// What the program is leaving for is so in some runs only: others went another way before.
     pub(super) fn only_perhaps(&mut self) {
+        self.jumps_perhaps(0);
         if let Some(Leaving::Thrown(_)) = self.leaving.take()
             && let Some(doubtful) = self.attempts.last_mut()
         {

@@ -1,4 +1,6 @@
-//! What the program leaves functions and loops for, where that is no `return`.
+//! What the program leaves functions, loops and blocks for, where that is no `return`.
+
+use std::rc::Rc;
 
 use super::value::Value;
 
@@ -9,12 +11,22 @@ pub(super) enum Leaving {
     Thrown(Thrown),
     /// The program ends.
     Ended,
+    /// `goto`: the label that it leads to.
+    Jump(Rc<str>),
 }
 
 impl Leaving {
     pub(super) fn is_exception(&self) -> bool {
         matches!(self, Leaving::Thrown(_))
     }
+}
+
+/// A jump to a label that some runs make.
+#[derive(Debug)]
+pub(super) struct Jump {
+    pub(super) label: Rc<str>,
+    /// What was written since then they may not have written.
+    pub(super) touched: usize,
 }
 
 /// An exception.

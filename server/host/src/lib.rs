@@ -3,7 +3,7 @@
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the statements,
 //! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes, `operators` theirs,
 //! `containers` and `standard` those of the standard library, `algorithms` what fills these, `unread` what is not walked), `apis` the
-//! launches, `exceptions` what is thrown and caught, `pointees` where lost pointers may lead, `handles` what is launched by name, `graphs` what is launched again and again and `captured` what that holds, `events` what else is done with the GPU, `loops` and `memory` what is done
+//! launches, `exceptions` what is thrown and caught, `jumps` where `goto` leads, `regions` what threads of OpenMP do, `pointees` where lost pointers may lead, `handles` what is launched by name, `graphs` what is launched again and again and `captured` what that holds, `events` what else is done with the GPU, `loops` and `memory` what is done
 //! around a launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
 //! with. In a run `numbers` executes loops that only compute, `contents` has what memory holds, `random` what generators
 //! draw.
@@ -29,6 +29,7 @@ mod graphs;
 mod handles;
 mod index;
 mod instances;
+mod jumps;
 mod kinds;
 mod leaving;
 mod library_types;
@@ -46,10 +47,12 @@ mod parameters;
 mod pointees;
 mod random;
 mod recording;
+mod regions;
 mod running;
 mod standard;
 mod state;
 mod sweeps;
+mod team;
 mod texts;
 mod toolkit;
 mod unread;

@@ -236,6 +236,11 @@ impl<'p> Host<'p> {
         {
             return value;
         }
+        if let (Value::Generator(_), Some(place)) = (&value, &place)
+            && let Some(value) = self.generator_call(place.slot, &named.name, arguments)
+        {
+            return value;
+        }
         if let Some(place) = &place
             && let Some(value) = self.standard_call(place, &value, &named.name, arguments, source)
         {

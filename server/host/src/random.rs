@@ -1,7 +1,9 @@
 //! Generators of pseudo-random numbers whose seed the program gives: what they draw is as known as the seed.
 //!
 //! In: a generator, its seed, how many numbers it has given. Out: the next one. What holds: the sequences are those of glibc (`rand`,
-//! `drand48`) and of the C++ standard (`mt19937`, `minstd_rand`); how far a sequence is computed is bounded.
+//! `drand48`) and of the C++ standard (`mt19937`, `minstd_rand`), the distributions those of libstdc++; how far a sequence is computed is bounded.
+
+use super::kinds::{Number, double};
 
 /// Steps that a run computes at most to come to where a sequence is.
 const MOST_STEPS: u64 = 4_000_000;
@@ -17,19 +19,30 @@ pub(super) enum Family {
     Rand48,
     /// `std::mt19937`.
     Mersenne,
+    /// `std::mt19937_64`.
+    Mersenne64,
     /// `std::minstd_rand` with its multiplier.
     Congruential(u32),
 }
 
 impl Family {
-    /// The generator of the C++ library of that name, and the seed that it has without one.
-    pub(super) fn named(class: &str) -> Option<(Family, u64)> {
+    /// The generator of the C++ library of that name.
+    pub(super) fn named(class: &str) -> Option<Family> {
         Some(match class {
-            "mt19937" => (Family::Mersenne, 5489),
-            "default_random_engine" | "minstd_rand0" => (Family::Congruential(16807), 1),
-            "minstd_rand" => (Family::Congruential(48271), 1),
+            "mt19937" => Family::Mersenne,
+            "mt19937_64" => Family::Mersenne64,
+            "default_random_engine" | "minstd_rand0" => Family::Congruential(16807),
+            "minstd_rand" => Family::Congruential(48271),
             _ => return None,
         })
+    }
+
+    /// The seed of a generator of the C++ library that is given none.
+    pub(super) fn default_seed(self) -> u64 {
+        match self {
+            Family::Mersenne | Family::Mersenne64 => 5489,
+            _ => 1,
+        }
     }
 }
 
@@ -57,6 +70,8 @@ enum Sequence {
     Linear(u64),
     /// The state, and the next word of it.
     Mersenne { words: Box<[u32; 624]>, at: usize },
+    /// The same in words of 64 bits.
+    Mersenne64 { words: Box<[u64; 312]>, at: usize },
 }
 
 /// Sequences that are kept.
@@ -163,6 +178,17 @@ impl Sequence {
                 }
                 Sequence::Mersenne { words, at: 624 }
             }
+            Family::Mersenne64 => {
+                let mut words = Box::new([0u64; 312]);
+                words[0] = seed;
+                for at in 1..312 {
+                    let before = words[at - 1];
+                    words[at] = 6_364_136_223_846_793_005u64
+                        .wrapping_mul(before ^ (before >> 62))
+                        .wrapping_add(at as u64);
+                }
+                Sequence::Mersenne64 { words, at: 312 }
+            }
         }
     }
 
@@ -181,7 +207,7 @@ impl Sequence {
         let (mut multiplier, mut add, modulus) = match family {
             Family::Rand48 => (RAND48, 0xB, 1u64 << 48),
             Family::Congruential(multiplier) => (u64::from(multiplier), 0, 2_147_483_647),
-            Family::Rand | Family::Mersenne => return None,
+            Family::Rand | Family::Mersenne | Family::Mersenne64 => return None,
         };
         let modulus = u128::from(modulus);
         let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) % modulus) as u64;
@@ -226,6 +252,18 @@ impl Sequence {
                 word ^= (word << 7) & 0x9D2C_5680;
                 word ^= (word << 15) & 0xEFC6_0000;
                 u64::from(word ^ (word >> 18))
+            }
+            Sequence::Mersenne64 { words, at } => {
+                if *at >= 312 {
+                    twist64(words);
+                    *at = 0;
+                }
+                let mut word = words[*at];
+                *at += 1;
+                word ^= (word >> 29) & 0x5555_5555_5555_5555;
+                word ^= (word << 17) & 0x71D6_7FFF_EDA6_0000;
+                word ^= (word << 37) & 0xFFF7_EEE0_0000_0000;
+                word ^ (word >> 43)
             }
         }
     }
@@ -284,71 +322,202 @@ fn twist(words: &mut [u32; 624]) {
     }
 }
 
-/// `std::uniform_int_distribution` as libstdc++ draws it, from generators that give whole words or less.
-pub(super) fn uniform_integer(
+fn twist64(words: &mut [u64; 312]) {
+    for at in 0..312 {
+        let mixed = (words[at] & !0x7FFF_FFFF) | (words[(at + 1) % 312] & 0x7FFF_FFFF);
+        let odd = if mixed & 1 == 1 {
+            0xB502_6F5A_A966_19E9
+        } else {
+            0
+        };
+        words[at] = words[(at + 156) % 312] ^ (mixed >> 1) ^ odd;
+    }
+}
+
+/// A distribution of the C++ library that keeps nothing from one number to the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Distribution {
+    /// `uniform_int_distribution` of integers of a width, from a lowest to a highest.
+    Integers(u8, bool, [i64; 2]),
+    /// `uniform_real_distribution` of a width.
+    Reals(u8, [f64; 2]),
+    /// `bernoulli_distribution`: how probable true is.
+    Truths(f64),
+}
+
+impl Distribution {
+    /// What it draws.
+    pub(super) fn number(self) -> Number {
+        match self {
+            Distribution::Integers(bits, signed, _) => Number::Int { bits, signed },
+            Distribution::Reals(..=32, _) => Number::F32,
+            Distribution::Reals(..) => Number::F64,
+            Distribution::Truths(_) => Number::Int {
+                bits: 1,
+                signed: false,
+            },
+        }
+    }
+
+    /// Its next number as a register holds it, of a generator of that family; `None` where it is not known.
+    pub(super) fn drawn(
+        self,
+        family: Family,
+        draw: &mut dyn FnMut() -> Option<u64>,
+    ) -> Option<i64> {
+        match self {
+            Distribution::Integers(_, signed, [low, high]) => {
+                let wide = |value: i64| {
+                    if signed {
+                        i128::from(value)
+                    } else {
+                        i128::from(value as u64)
+                    }
+                };
+                let span = u64::try_from(wide(high) - wide(low)).ok()?;
+                let drawn = uniform(draw, family, span)?;
+                Some((low as u64).wrapping_add(drawn) as i64)
+            }
+            Distribution::Reals(bits, [low, high]) => {
+                let unit = canonical(draw, family, bits)?;
+                Some(double(if bits <= 32 {
+                    let (unit, low, high) = (unit as f32, low as f32, high as f32);
+                    f64::from(unit * (high - low) + low)
+                } else {
+                    unit * (high - low) + low
+                }))
+            }
+            Distribution::Truths(probable) => {
+                let unit = canonical(draw, family, 64)?;
+                Some(i64::from(unit < probable))
+            }
+        }
+    }
+}
+
+/// The least number that a generator gives, and the most above that.
+fn range_of(family: Family) -> (u64, u64) {
+    match family {
+        Family::Mersenne => (0, u64::from(u32::MAX)),
+        Family::Mersenne64 => (0, u64::MAX),
+        _ => (1, 2_147_483_645),
+    }
+}
+
+/// A number from 0 to `span` as `std::uniform_int_distribution` of libstdc++ draws it.
+pub(super) fn uniform(
     draw: &mut dyn FnMut() -> Option<u64>,
     family: Family,
-    low: i64,
-    high: i64,
-) -> Option<i64> {
-    let span = u64::try_from(i128::from(high) - i128::from(low)).ok()?;
-    let (least, range) = match family {
-        Family::Mersenne => (0, u64::from(u32::MAX)),
-        _ => (1, 2_147_483_645),
-    };
+    span: u64,
+) -> Option<u64> {
+    let (least, range) = range_of(family);
     if span >= range {
-        return None;
+        // Of a wider one it takes several numbers.
+        return if span == range {
+            draw().map(|drawn| drawn - least)
+        } else {
+            None
+        };
     }
     let count = span + 1;
-    let drawn = if family == Family::Mersenne {
-        let mut product = draw()?.checked_mul(count)?;
-        if (product as u32) < count as u32 {
-            let threshold = (count as u32).wrapping_neg() % count as u32;
-            while (product as u32) < threshold {
-                product = draw()?.checked_mul(count)?;
+    Some(match family {
+        Family::Mersenne => {
+            let mut product = draw()?.checked_mul(count)?;
+            if (product as u32) < count as u32 {
+                let threshold = (count as u32).wrapping_neg() % count as u32;
+                while (product as u32) < threshold {
+                    product = draw()?.checked_mul(count)?;
+                }
+            }
+            product >> 32
+        }
+        Family::Mersenne64 => {
+            let times = |drawn: u64| u128::from(drawn) * u128::from(count);
+            let mut product = times(draw()?);
+            if (product as u64) < count {
+                let threshold = count.wrapping_neg() % count;
+                while (product as u64) < threshold {
+                    product = times(draw()?);
+                }
+            }
+            (product >> 64) as u64
+        }
+        _ => {
+            let scale = range / count;
+            let past = count * scale;
+            loop {
+                let drawn = draw()? - least;
+                if drawn < past {
+                    break drawn / scale;
+                }
             }
         }
-        product >> 32
+    })
+}
+
+/// Which elements change their places, one pair after the other, where `std::shuffle` of libstdc++ shuffles that many: the second of
+/// a pair with the first.
+pub(super) fn shuffled(
+    draw: &mut dyn FnMut() -> Option<u64>,
+    family: Family,
+    count: u64,
+) -> Option<Vec<(usize, usize)>> {
+    let mut pairs = Vec::new();
+    if count < 2 {
+        return Some(pairs);
+    }
+    let mut at = 1;
+    // One number is drawn for two elements where the generator gives enough of them.
+    if range_of(family).1 / count >= count {
+        if count.is_multiple_of(2) {
+            pairs.push((at as usize, uniform(draw, family, 1)? as usize));
+            at += 1;
+        }
+        while at < count {
+            let (first, second) = (at + 1, at + 2);
+            let both = uniform(draw, family, first * second - 1)?;
+            pairs.push((at as usize, (both / second) as usize));
+            pairs.push((at as usize + 1, (both % second) as usize));
+            at += 2;
+        }
     } else {
-        let scale = range / count;
-        let past = count * scale;
-        loop {
-            let drawn = draw()? - least;
-            if drawn < past {
-                break drawn / scale;
-            }
+        while at < count {
+            pairs.push((at as usize, uniform(draw, family, at)? as usize));
+            at += 1;
         }
-    };
-    low.checked_add(i64::try_from(drawn).ok()?)
+    }
+    Some(pairs)
 }
 
 /// `std::generate_canonical` in that many bits of a mantissa: from 0 up to 1.
-pub(super) fn canonical(
-    draw: &mut dyn FnMut() -> Option<u64>,
-    family: Family,
-    bits: u8,
-) -> Option<f64> {
+fn canonical(draw: &mut dyn FnMut() -> Option<u64>, family: Family, bits: u8) -> Option<f64> {
     let (least, range, log) = match family {
         Family::Mersenne => (0, 4_294_967_296.0, 32),
+        Family::Mersenne64 => (0, 18_446_744_073_709_551_616.0, 64),
         _ => (1, 2_147_483_646.0, 30),
     };
     let mantissa = if bits <= 32 { 24 } else { 53u32 };
     let draws = mantissa.div_ceil(log).max(1);
+    let held = |value: f64| match bits {
+        ..=32 => f64::from(value as f32),
+        _ => value,
+    };
     let (mut sum, mut scale) = (0.0f64, 1.0f64);
     for _ in 0..draws {
-        let drawn = (draw()? - least) as f64 * scale;
-        sum += drawn;
-        scale *= range;
-        if bits <= 32 {
-            sum = f64::from(sum as f32);
-            scale = f64::from(scale as f32);
-        }
+        let word = draw()? - least;
+        let drawn = if bits <= 32 {
+            f64::from(word as f32)
+        } else {
+            word as f64
+        };
+        sum = held(sum + held(drawn * scale));
+        scale = held(scale * range);
     }
-    let value = sum / scale;
-    Some(if value < 1.0 {
-        value
-    } else {
-        1.0 - f64::EPSILON
+    let value = held(sum / scale);
+    Some(match (value < 1.0, bits) {
+        (true, _) => value,
+        (false, ..=32) => f64::from(1.0 - f32::EPSILON / 2.0),
+        (false, _) => 1.0 - f64::EPSILON / 2.0,
     })
 }
 
@@ -372,6 +541,8 @@ mod tests {
             [1_804_289_383, 846_930_886, 1_681_692_777]
         );
         assert_eq!(first(Family::Mersenne, 5489, 10_000)[9_999], 4_123_659_995);
+        let wide = first(Family::Mersenne64, 5489, 10_000);
+        assert_eq!(wide[9_999], 9_981_545_732_273_789_042);
         let minstd = first(Family::Congruential(16807), 1, 10_000);
         assert_eq!(minstd[9_999], 1_043_618_065);
         // `srand48(0)`: 0.17082803610628972.
@@ -402,6 +573,7 @@ mod tests {
             Family::Rand,
             Family::Rand48,
             Family::Mersenne,
+            Family::Mersenne64,
             Family::Congruential(48271),
         ] {
             let all = first(family, 7, 1_000);

@@ -118,6 +118,8 @@ pub fn run(texts: &[(&Arc<Expanded>, &[Item])], unit: &Unit, run: &Run) -> Optio
             generators: Vec::new(),
             contents: Vec::new(),
             room: contents::MOST,
+            team: None,
+            most_threads: None,
             bytes_left: contents::MOST_MADE,
         });
         host.begin_generators();

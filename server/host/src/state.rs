@@ -13,12 +13,13 @@ use super::data::DataRef;
 use super::events::{Around, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
-use super::leaving::Leaving;
+use super::leaving::{Jump, Leaving};
 use super::library_types::LibraryType;
 use super::linked::Linked;
 use super::opt_in::sets_attributes;
 use super::random::Sequences;
-use super::value::{Meaning, Place, Scope, Step, Value};
+use super::team::Team;
+use super::value::{MOST_ELEMENTS, Meaning, Place, Scope, Step, Value};
 use super::{Build, HeaderNames, Met};
 use warplens_hir::Constant;
 use warplens_hir::HostName;
@@ -59,6 +60,32 @@ pub(super) struct Slot {
     pub(super) may_be_pinned: bool,
     /// Of a container: what its elements hold, as its type says it.
     pub(super) kept: Option<Rc<LibraryType>>,
+}
+
+/// How many elements a variable has.
+enum Elements {
+    Counted(usize),
+    /// A container of which that is not known.
+    Open,
+    /// It is no container.
+    None,
+}
+
+impl Slot {
+    /// A container of the standard library has elements, an array of C an extent.
+    pub(super) fn is_container(&self) -> bool {
+        matches!(self.ty, Type::Array(_, None)) && !self.decays
+    }
+
+    fn elements(&self) -> Elements {
+        match &self.ty {
+            Type::Array(element, None) if !self.decays => match (self.bytes, element.size()) {
+                (Some(bytes), size @ 1..) => Elements::Counted((bytes / size) as usize),
+                _ => Elements::Open,
+            },
+            _ => Elements::None,
+        }
+    }
 }
 
 /// The GPU as `cudaGetDeviceProperties` describes it: CUDA's names of the fields, which HIP shares.
@@ -103,6 +130,10 @@ pub(super) struct Running {
     pub(super) contents: Vec<(DataRef, usize, Arc<[u8]>)>,
     /// Bytes of these that may still be kept.
     pub(super) room: usize,
+    /// The threads of OpenMP that the walk is among.
+    pub(super) team: Option<Team>,
+    /// Threads of a region that says nothing, where the program has set them.
+    pub(super) most_threads: Option<Value>,
     /// Bytes of arrays that may still be made: what a variable held before is kept until its branch is left.
     pub(super) bytes_left: u64,
 }
@@ -156,6 +187,10 @@ pub(super) struct Frame {
     pub(super) around: usize,
     /// A lambda's, which is written in the function that calls it or hands it on.
     pub(super) is_lambda: bool,
+    /// Jumps to its labels that some runs make.
+    pub(super) jumps: Vec<Jump>,
+    /// Labels of the blocks that the walk is in, each with how many loops and `switch`es are around it.
+    pub(super) labels: Vec<(Rc<str>, usize)>,
 }
 
 /// A loop or a `switch`.
@@ -508,16 +543,41 @@ impl<'p> Host<'p> {
         if through && !matches!(slot.value, Value::Address(_)) {
             self.written_somewhere();
         }
-        let slot = &mut self.slots[place.slot];
+        let Some(slot) = self.slots.get_mut(place.slot) else {
+            return;
+        };
+        // A container is as long as it was, whichever of its elements is known now.
+        let as_long = match (&slot.value, place.path.as_slice()) {
+            (Value::Unknown, [_, ..]) if self.running.is_some() => match slot.elements() {
+                Elements::Counted(count) if count <= MOST_ELEMENTS => {
+                    Some(Value::list(vec![Value::Unknown; count]))
+                }
+                Elements::Counted(_) | Elements::Open => return,
+                Elements::None => None,
+            },
+            _ => None,
+        };
+        let now = as_long.as_ref().unwrap_or(&slot.value);
         let value = match (place.path.as_slice(), &slot.ty) {
             ([], ty) => value.converted(ty),
             ([Step::Index(_)], Type::Array(element, _)) => {
-                slot.value.with(&place.path, value.converted(element))
+                now.with(&place.path, value.converted(element))
             }
-            _ => slot.value.with(&place.path, value),
+            _ => now.with(&place.path, value),
         };
-        let value = std::mem::replace(&mut slot.value, value);
         let bytes = slot.bytes;
+        if let (true, Type::Array(element, None)) = (slot.is_container(), &slot.ty) {
+            match &value {
+                Value::Array(values) => {
+                    let size = element.size();
+                    let all = (values.len() as u64).checked_mul(size);
+                    slot.bytes = all.filter(|_| size > 0 || values.is_empty());
+                }
+                Value::Data(data) => slot.bytes = Some(data.0.len() as u64),
+                _ => {}
+            }
+        }
+        let value = std::mem::replace(&mut slot.value, value);
         self.journal.push((place.slot, Held { value, bytes }));
         self.touched.push(place.slot);
     }
@@ -1027,6 +1087,8 @@ impl Frame {
             identity: (0, 0),
             around: 0,
             is_lambda: false,
+            jumps: Vec::new(),
+            labels: Vec::new(),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::objects::arguments_of_type;
 use super::state::{Breakable, Host};
 use super::value::{GAP, MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
-use warplens_hir::Source;
+use warplens_hir::{Source, following, is_cut_off};
 use warplens_ir::Type;
 
 /// Elements of an array that nothing was put into and that is gone through one by one, at most.
@@ -43,6 +43,10 @@ impl Host<'_> {
 
     fn statement_inner(&mut self, node: Node, source: Source) -> bool {
         let field = |name: Field| node.field(name);
+        // A pragma between the head of a loop and its body.
+        if node.byte_range().is_empty() && is_cut_off(node) {
+            return self.in_order_of(&following(node), source);
+        }
         match node.kind() {
             Kind::CompoundStatement => self.block(node, source),
             Kind::Declaration => {
@@ -131,22 +135,16 @@ impl Host<'_> {
                 false
             }
             Kind::ThrowStatement => {
-                self.leaves_loops();
+                self.leaves_loops(0);
                 self.throw_statement(node, source);
                 false
             }
-            Kind::GotoStatement | Kind::CoReturnStatement => {
-                self.leaves_loops();
+            Kind::GotoStatement => self.jumps(node, source),
+            Kind::CoReturnStatement => {
+                self.leaves_loops(0);
                 false
             }
-            Kind::LabeledStatement => {
-                // A jump comes here with other values.
-                self.forget_everything();
-                parts(node)
-                    .into_iter()
-                    .filter(|part| part.kind() != Kind::StatementIdentifier)
-                    .all(|part| self.statement(part, source))
-            }
+            Kind::LabeledStatement => self.labeled(node, source),
             Kind::TryStatement if self.running.is_some() => self.attempt(node, source),
             Kind::TryStatement => {
                 let goes_on = field(Field::Body).is_none_or(|body| self.statement(body, source));
@@ -209,6 +207,9 @@ impl Host<'_> {
     }
 
     fn sequence(&mut self, all: &[Node], source: Source) -> bool {
+        if self.running.is_some() {
+            return self.run_sequence(all, source);
+        }
         for (at, part) in all.iter().enumerate() {
             if !self.statement(*part, source) {
                 let rest = &all[at + 1..];
@@ -246,18 +247,19 @@ impl Host<'_> {
         self.take_back(mark);
     }
 
-    /// The program leaves all loops of the function here.
-    fn leaves_loops(&mut self) {
+    /// The program leaves all loops of the function here but for the outermost, by how many loops and `switch`es these are.
+    pub(super) fn leaves_loops(&mut self, outermost: usize) {
         if self.running.is_none() {
             return;
         }
-        let loops = self.breakables.iter_mut().filter(|around| around.is_loop);
+        let inner = self.breakables.iter_mut().skip(outermost);
+        let loops = inner.filter(|around| around.is_loop);
         let loops = loops.map(|around| around.leaves += 1).count();
         self.may_end_here(loops);
     }
 
     fn returned(&mut self, value: Option<Value>) {
-        self.leaves_loops();
+        self.leaves_loops(0);
         let (beside, Some(frame)) = (self.beside, self.frames.last()) else {
             return;
         };
@@ -784,6 +786,10 @@ impl Host<'_> {
                 } else {
                     self.perhaps(run)
                 };
+                // It is left with what the case did.
+                if self.leaving.is_some() && states.is_empty() {
+                    return false;
+                }
                 self.take_back(mark);
                 if chosen.is_some() {
                     taken = Some(states);

@@ -311,6 +311,39 @@ fn a_grid_that_is_a_product_of_arguments_is_a_formula_in_these() {
 }
 
 #[test]
+fn what_a_grid_divides_by_is_the_block() {
+    let launched = |kernel: &str, launch: &str| {
+        let text = format!(
+            "__global__ void k(float *x, int n, int b) {{\n  int i = blockIdx.x * {kernel} + threadIdx.x;\n\
+             \x20 if (i < n) x[i] = 2;\n}}\nvoid run(float *x, int n, int b) {{\n  {launch}\n}}\n"
+        );
+        let file = of_text(&text, LaunchValues::default());
+        let analysis = &file.kernels[0].analysis;
+        let estimate = analysis.estimate();
+        (
+            analysis.grid_formula().unwrap_or_default(),
+            estimate.time_ms,
+            estimate.open.clone().and_then(|open| open.formula),
+        )
+    };
+    let one_per_thread = launched("blockDim.x", "k<<<(n + 255) / 256, 256>>>(x, n, 1);");
+    assert_eq!(one_per_thread.0, "ceil(n / 256)");
+    // As many as the assumed block has, in each way that it is written.
+    for launch in [
+        "k<<<(n + b - 1) / b, b>>>(x, n, b);",
+        "dim3 grid((n - 1 + b) / b), block(b); k<<<grid, block>>>(x, n, b);",
+    ] {
+        assert_eq!(launched("blockDim.x", launch), one_per_thread, "{launch}");
+    }
+    let (grid, time, formula) = launched("blockDim.x", "k<<<n / b, b>>>(x, n, b);");
+    assert_eq!((grid.as_str(), time), ("n / 256", None));
+    assert!(formula.is_some());
+    // Where the launch says the block, the divisor is another number.
+    let (grid, time, _) = launched("b", "k<<<(n + b - 1) / b, 128>>>(x, n, b);");
+    assert_eq!((grid.as_str(), time), ("(n + b - 1) / b", None));
+}
+
+#[test]
 fn what_a_launch_says_of_one_axis_is_known_of_that() {
     let kernel = "__global__ void k(float *a, int n) {\n\
          \x20 int i = blockIdx.y * blockDim.x + threadIdx.x;\n\

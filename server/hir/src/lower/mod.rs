@@ -86,6 +86,7 @@ use warplens_ir::{CalleeLine, NotUnderstood, Site, Span, Type};
 
 pub use host::HostName;
 pub use kernel::{TemplateArguments, lower};
+pub use pragmas::{following, is_cut_off, lacks_body};
 
 /// Device functions nest this deep at most.
 const DEEPEST_CALLS: u32 = 40;

@@ -57,17 +57,17 @@ pub(super) fn set_unroll(statements: &mut [Stmt], factor: u64) {
 }
 
 /// True of the body of a loop or a branch that a pragma cut off.
-pub(super) fn is_cut_off(body: Node) -> bool {
+pub fn is_cut_off(body: Node) -> bool {
     body.byte_range().is_empty() && pragmas_and_body(body).is_some()
 }
 
 /// The pragmas behind a body that was cut off, and the statement that it is.
-pub(super) fn following(body: Node<'_>) -> Vec<Node<'_>> {
+pub fn following(body: Node<'_>) -> Vec<Node<'_>> {
     pragmas_and_body(body).unwrap_or_default()
 }
 
 /// True of a statement that ends with the head of a loop or of a branch whose body was cut off.
-pub(super) fn lacks_body(statement: Node) -> bool {
+pub fn lacks_body(statement: Node) -> bool {
     let mut last = statement;
     loop {
         let field = |name: Field| last.field(name);

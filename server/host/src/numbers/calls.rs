@@ -6,10 +6,11 @@ use warplens_syntax::{Field, Kind, Node};
 use super::bound::{Kept, Operand, What};
 use super::code::{Draw, Function, Step, pointer};
 use super::compile::{Compiler, Returns};
+use crate::drawing::distribution_of;
 use crate::index::declared_name;
 use crate::kinds::Number;
 use crate::nodes::{name_of_function, parameter_list, parts, text};
-use crate::random::Family;
+use crate::random::{Distribution, Family};
 use warplens_ir::Type;
 
 /// Calls nest this deep at most.
@@ -44,15 +45,19 @@ impl Compiler<'_, '_> {
             && let Some(Kept::Generator(generator)) = self.generator(function)
         {
             return arguments.is_empty().then(|| {
-                self.drawn(
-                    Draw::Word,
-                    generator,
-                    Number::Int {
-                        bits: 32,
-                        signed: false,
-                    },
-                )
+                // Their word is `uint_fast32_t`.
+                let word = Number::Int {
+                    bits: 64,
+                    signed: false,
+                };
+                self.drawn(Draw::Word, generator, word)
             })?;
+        }
+        if let ([given], Some(distribution)) = (arguments.as_slice(), self.distribution(function)) {
+            let Some(Kept::Generator(generator)) = self.generator(*given) else {
+                return None;
+            };
+            return self.drawn(Draw::By(distribution), generator, distribution.number());
         }
         if name == "static_cast" {
             let ty = parts(template?).into_iter().next()?;
@@ -74,6 +79,24 @@ impl Compiler<'_, '_> {
             place if matches!(self.host.read(&place), crate::value::Value::Generator(_)) => {
                 self.outers.kept(self.host, &mut self.code, &place)
             }
+            _ => None,
+        }
+    }
+
+    /// The distribution from outside of the loop that an expression names. No step of a loop changes one.
+    fn distribution(&mut self, name: Node) -> Option<Distribution> {
+        if name.kind() != Kind::Identifier
+            || self
+                .host
+                .index
+                .by_name
+                .contains_key(text(name, self.source))
+        {
+            return None;
+        }
+        let place = self.outer_place(name)?;
+        match self.host.read(&place) {
+            crate::value::Value::Record(record) => distribution_of(&record),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use warplens_syntax::{BinaryOperator, Node};
 
 use crate::data::Data;
 use crate::kinds::Number;
-use crate::random::Generator;
+use crate::random::{Distribution, Generator};
 
 /// A loop as the source writes it.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ pub(super) enum Function {
 }
 
 /// How a number is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Draw {
     /// `rand`, and a generator that is called.
     Word,
@@ -72,6 +72,8 @@ pub(super) enum Draw {
     Unit48,
     /// `lrand48`.
     Long48,
+    /// By a distribution of the C++ library.
+    By(Distribution),
 }
 
 /// Memory that a loop works on.

@@ -7,9 +7,10 @@ use super::code::{Cell, Code, Loop, Memory, Register, Step, pointer};
 use crate::index::declared_name;
 use crate::kinds::Number;
 use crate::nodes::{parts, text};
+use crate::regions::makes_team;
 use crate::state::Host;
 use crate::value::{Place, Value};
-use warplens_hir::Source;
+use warplens_hir::{Source, following, is_cut_off, lacks_body};
 use warplens_ir::Type;
 
 /// Steps of one loop, before it is executed.
@@ -471,13 +472,13 @@ impl<'h, 'p> Compiler<'h, 'p> {
 
     fn statement_inner(&mut self, node: Node) -> Option<()> {
         let field = |name: Field| node.field(name);
+        if node.byte_range().is_empty() && is_cut_off(node) {
+            return self.in_order_of(&following(node));
+        }
         match node.kind() {
-            Kind::CompoundStatement => self.scoped(|this| {
-                for part in parts(node) {
-                    this.statement(part)?;
-                }
-                Some(())
-            }),
+            Kind::CompoundStatement => self.scoped(|this| this.in_order_of(&parts(node))),
+            // But for a team of threads, what a pragma asks for changes no number.
+            Kind::PreprocCall => (!makes_team(node, self.source)).then_some(()),
             Kind::ExpressionStatement => {
                 for part in parts(node) {
                     if !self.is_output(part) {
@@ -563,6 +564,19 @@ impl<'h, 'p> Compiler<'h, 'p> {
             Kind::Comment | Kind::UsingDeclaration | Kind::StaticAssertDeclaration => Some(()),
             _ => None,
         }
+    }
+
+    fn in_order_of(&mut self, all: &[Node]) -> Option<()> {
+        let mut rest = all.iter();
+        while let Some(part) = rest.next() {
+            self.statement(*part)?;
+            // What follows was its body.
+            let mut last = *part;
+            while lacks_body(last) {
+                last = *rest.find(|part| part.kind() != Kind::PreprocCall)?;
+            }
+        }
+        Some(())
     }
 
     /// Loops of a function that is called cannot be left by what it was called from.

@@ -7,7 +7,7 @@ use warplens_syntax::BinaryOperator as Op;
 use super::code::{Cell, Code, Draw, Function, Memory, Register, Step, place};
 use crate::data::LARGEST;
 use crate::kinds::{Number, double, real, wrapped};
-use crate::random::{Family, Generator, Sequences};
+use crate::random::{Distribution, Family, Generator, Sequences};
 
 /// Iterations of the outermost loop after which it is asked whether the rest is in reach.
 const TRIED: u64 = 256;
@@ -221,6 +221,10 @@ impl State<'_> {
                 };
                 self.put(to, cell);
             }
+            Step::Draw(Draw::By(distribution), generator, to) => {
+                let bits = self.draw_by(distribution, generator as usize)?;
+                self.put(to, bits.map_or(Cell::UNKNOWN, Cell::known));
+            }
             Step::Draw(draw, generator, to) => {
                 let drawn = self.draw(generator as usize)?;
                 let cell = drawn.map_or(Cell::UNKNOWN, |word| {
@@ -228,6 +232,7 @@ impl State<'_> {
                         Draw::Word => word as i64,
                         Draw::Unit48 => double(word as f64 / (1u64 << 48) as f64),
                         Draw::Long48 => (word >> 17) as i64,
+                        Draw::By(_) => 0,
                     })
                 });
                 self.put(to, cell);
@@ -283,6 +288,34 @@ impl State<'_> {
                 None => Err(Ended::Long),
             },
         }
+    }
+}
+
+impl State<'_> {
+    /// What a distribution draws, as a register holds it; `None`: not known, and neither is what the generator gives from then on.
+    fn draw_by(
+        &mut self,
+        distribution: Distribution,
+        generator: usize,
+    ) -> Result<Option<i64>, Ended> {
+        let Some(family) = self.generators[generator].map(|known| known.family) else {
+            return Ok(None);
+        };
+        let mut ended = None;
+        let drawn = distribution.drawn(family, &mut || match self.draw(generator) {
+            Ok(word) => word,
+            Err(why) => {
+                ended = Some(why);
+                None
+            }
+        });
+        if let Some(why) = ended {
+            return Err(why);
+        }
+        if drawn.is_none() {
+            self.generators[generator] = None;
+        }
+        Ok(drawn)
     }
 }
 

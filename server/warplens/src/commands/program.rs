@@ -1,6 +1,6 @@
 //! `warplens program`: what whole programs do with the GPU.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
@@ -78,7 +78,12 @@ impl Program {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn document(self) -> anyhow::Result<ProgramDocument> {
+    fn document(mut self) -> anyhow::Result<ProgramDocument> {
+        // Of a folder by way of another one what is around a program is found by its own name.
+        let given = self.folder.clone();
+        if given.components().any(|part| part == Component::ParentDir) {
+            self.folder = warplens_base::normalise(&std::path::absolute(&given)?);
+        }
         let (profiles, left_out) = profiles::of(std::slice::from_ref(&self.folder));
         for problem in left_out {
             output::complain(&problem.message);
@@ -103,10 +108,10 @@ impl Program {
         } else {
             root.parent().map(Path::to_owned).unwrap_or_default()
         };
-        let shown = if self.folder.is_dir() {
-            self.folder.clone()
+        let shown = if given.is_dir() {
+            given.clone()
         } else {
-            self.folder.parent().map(Path::to_owned).unwrap_or_default()
+            given.parent().map(Path::to_owned).unwrap_or_default()
         };
         let name = |path: &Path| match path.strip_prefix(&root) {
             Ok(inside) if shown == Path::new(".") => inside.display().to_string(),

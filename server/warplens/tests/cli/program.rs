@@ -241,6 +241,27 @@ fn every_program_of_a_folder_has_its_account() {
 }
 
 #[test]
+fn a_program_in_a_folder_of_sources_is_run_as_the_makefile_above_says() {
+    let folder = Folder::new();
+    folder.write("heat/src/main.cu", HEAT);
+    folder.write("other/a.txt", "");
+    folder.write(
+        "heat/Makefile",
+        "OBJS = src/main.o\napp: $(OBJS)\n\tnvcc -o $@ $^\nrun: app\n\t./app 4096 3\n",
+    );
+    // Also by way of another folder.
+    for path in ["heat", "other/../heat"] {
+        let document = folder.run(&["program", path, "--format", "json"]).json();
+        assert_eq!(
+            document["programs"][0]["run"], "./app 4096 3, Makefile:5",
+            "{path}"
+        );
+        let file = format!("{path}/src/main.cu");
+        assert_eq!(document["programs"][0]["file"], file.as_str());
+    }
+}
+
+#[test]
 fn a_folder_without_a_program_says_so() {
     let folder = Folder::with(
         "k.cu",
