@@ -323,14 +323,15 @@ impl Builder<'_> {
 
     pub(super) fn load(&mut self, pointer: V, space: Space, ty: &Type) -> Value {
         let object = self.object(pointer, space);
-        let version = if space == Space::Constant || self.is_read_only(pointer) {
-            0
-        } else {
-            self.versions.of(object)
-        };
+        let unchanged = space == Space::Constant || self.is_read_only(pointer);
         let (base, offset) = self.base(pointer);
         let mut out = Value::new();
         for (start, bytes, parts) in pieces(ty) {
+            let first = offset + i64::from(start);
+            let version = match unchanged {
+                true => 0,
+                false => self.version_at(object, base, first..first + i64::from(bytes)),
+            };
             let op = Op::Load(space, bytes, offset + i64::from(start), version);
             let wide = parts.len() > 1;
             let made = if wide { Ty::I32 } else { parts[0] };

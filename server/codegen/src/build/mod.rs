@@ -75,6 +75,8 @@ pub(crate) struct Builder<'k> {
     /// Counts the changes of memory.
     clock: u32,
     versions: versions::Versions,
+    /// The stores that came last, where they went through one address.
+    stored: Option<versions::Run>,
     held: Vec<versions::Held>,
     unread: Vec<versions::Unread>,
     beside: Option<versions::Beside>,
@@ -151,6 +153,7 @@ impl<'k> Builder<'k> {
             added: Vec::new(),
             clock: 1,
             versions: versions::Versions::default(),
+            stored: None,
             held: Vec::new(),
             unread: Vec::new(),
             beside: None,

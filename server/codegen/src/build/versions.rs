@@ -1,6 +1,8 @@
 //! What memory may have changed: each change gives the places that it may reach a new version, and loads of one
 //! version from one place are one load.
 
+use std::ops::Range;
+
 use smallvec::smallvec;
 use warplens_ir::{AddressSpace, Expr, Storage, Type, VarId};
 
@@ -76,6 +78,18 @@ pub(super) struct Unread {
     block: B,
 }
 
+/// Stores through one address, nothing else having changed their object since the first: what lies beside them is as it was.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    object: Object,
+    base: V,
+    /// The version before the first, and behind the last.
+    before: u32,
+    last: u32,
+    /// Bytes from the address that were written.
+    written: Vec<Range<i64>>,
+}
+
 /// A value and what it is.
 pub(super) type Known = ((Op, Ty, Args), V);
 
@@ -149,6 +163,62 @@ impl Builder<'_> {
         self.held.retain(|held| !held.object.meets(object));
     }
 
+    /// The version of what a load sees.
+    pub(super) fn version_at(&self, object: Object, base: V, bytes: Range<i64>) -> u32 {
+        let version = self.versions.of(object);
+        let run = self.stored.as_ref().filter(|run| {
+            let is_last = run.object == object && run.last == version;
+            let mut written = run.written.iter();
+            is_last && written.all(|other| self.is_beside((base, &bytes), (run.base, other)))
+        });
+        run.map_or(version, |run| run.before)
+    }
+
+    /// True where bytes from one address are not those from another, which are the same address or both aligned: `d[i].x` and
+    /// `e[i].y` of vectors.
+    fn is_beside(&self, one: (V, &Range<i64>), other: (V, &Range<i64>)) -> bool {
+        let apart = |a: &Range<i64>, b: &Range<i64>| a.end <= b.start || b.end <= a.start;
+        if one.0 == other.0 {
+            return apart(one.1, other.1);
+        }
+        let aligned = |base: V| self.graph.aligned.get(&base).copied();
+        let Some(cell) = aligned(one.0).zip(aligned(other.0)).map(|(a, b)| a.min(b)) else {
+            return false;
+        };
+        let within = |bytes: &Range<i64>| {
+            let start = bytes.start.rem_euclid(i64::from(cell));
+            start..start + (bytes.end - bytes.start)
+        };
+        let (one, other) = (within(one.1), within(other.1));
+        let inside = |bytes: &Range<i64>| bytes.end <= i64::from(cell);
+        inside(&one) && inside(&other) && apart(&one, &other)
+    }
+
+    /// Notes a store behind which the object has its present version; it had `before`.
+    fn goes_on(&mut self, object: Object, base: V, bytes: Range<i64>, before: u32) {
+        let last = self.versions.of(object);
+        match &mut self.stored {
+            Some(run)
+                if run.object == object
+                    && run.base == base
+                    && run.last == before
+                    && run.written.len() < MOST_HELD =>
+            {
+                run.last = last;
+                run.written.push(bytes);
+            }
+            run => {
+                *run = Some(Run {
+                    object,
+                    base,
+                    before,
+                    last,
+                    written: vec![bytes],
+                });
+            }
+        }
+    }
+
     /// Other threads may have changed memory, and see what was stored.
     pub(super) fn synchronises(&mut self) {
         self.changes(Object::Everything);
@@ -199,7 +269,9 @@ impl Builder<'_> {
             .filter(|held| beside(held) && self.is_current(held))
             .cloned()
             .collect();
+        let before = self.versions.of(object);
         self.changes(object);
+        self.goes_on(object, base, offset..offset + i64::from(bytes), before);
         for held in kept {
             let Some(&v) = self.known.get(&held.key) else {
                 continue;

@@ -143,6 +143,8 @@ impl Selector<'_> {
                 | Op::Product(..)
                 | Op::Other => None,
                 _ if self.branches_off(v) => None,
+                // Another one brings it.
+                Op::Load(..) if self.brought.contains(&v) => continue,
                 Op::Load(space, ..) if key.is_some_and(|(of, ..): Key| of == space) => None,
                 _ => continue,
             };

@@ -773,3 +773,64 @@ fn generators_of_random_numbers_are_instructions() {
     // Of its 53 some are moves.
     assert!((41..=53).contains(&products), "{products}");
 }
+
+/// What nvcc 13.0 loads and stores where stores lie between loads of their neighbours: components of aligned vectors are apart from one
+/// another wherever the vectors are, others may be the same words.
+#[test]
+fn components_beside_a_store_are_loaded_with_their_vector() {
+    let made = [
+        ("float2 *d, float f", "d[i].x *= f; d[i].y *= f;", 1, 1),
+        (
+            "float4 *d, float f",
+            "d[i].x *= f; d[i].y *= f; d[i].z *= f; d[i].w *= f;",
+            1,
+            1,
+        ),
+        (
+            "float2 *d, const float2 *e",
+            "d[i].x += e[i].x; d[i].y += e[i].y;",
+            2,
+            1,
+        ),
+        ("float2 *d", "d[i].x = d[i].y; d[i].y = d[i].x * 2;", 1, 1),
+        // The other array has no vectors, the other component is stored, another thread may have stored, nothing says the alignment.
+        (
+            "float2 *d, const float *e",
+            "d[i].x += e[2 * i]; d[i].y += e[2 * i + 1];",
+            3,
+            2,
+        ),
+        (
+            "float2 *d, int n",
+            "d[i].x = d[i + n].y; d[i].y = d[i + n].x;",
+            2,
+            2,
+        ),
+        (
+            "float2 *d, float f",
+            "d[i].x *= f; __syncthreads(); d[i].y *= f;",
+            2,
+            2,
+        ),
+        (
+            "float *d, float f",
+            "d[2 * i] *= f; d[2 * i + 1] *= f;",
+            2,
+            2,
+        ),
+        (
+            "float2 *d, float *q",
+            "float a = d[i].x; q[i] = 1; d[i].y += a;",
+            2,
+            2,
+        ),
+    ];
+    for (parameters, body, loads, stores) in made {
+        let text = format!(
+            "__global__ void k({parameters}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}"
+        );
+        let compiled = compiled(&text, "k");
+        let found = [Class::Ldg, Class::Stg].map(|class| count(&compiled, &[class]));
+        assert_eq!(found, [loads, stores], "{body}");
+    }
+}
