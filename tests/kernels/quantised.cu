@@ -92,13 +92,13 @@ __global__ void gemm_int4(half* __restrict__ y, const half* __restrict__ x, cons
         __syncthreads();
         if (step + STAGES - 1 < steps) fetch(step + STAGES - 1);
         else asm volatile("cp.async.commit_group;");
-        const half* left = tiles.left[step % STAGES];
-        const uint32_t* right = tiles.right[step % STAGES];
-        half2 scale[4];
+        const half* left = &tiles.left[step % STAGES][0];
+        const uint32_t* right = &tiles.right[step % STAGES][0];
+        half2 of_group[4];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const int of = column + warp * 32 + j * 8 + lane / 4;
-            scale[j] = __half2half2(scales[static_cast<size_t>(of) * (k / GROUP) + step * BK / GROUP]);
+            of_group[j] = __half2half2(scales[static_cast<size_t>(of) * (k / GROUP) + step * BK / GROUP]);
         }
 #pragma unroll
         for (int i = 0; i < BK; i += 16) {
@@ -112,7 +112,7 @@ __global__ void gemm_int4(half* __restrict__ y, const half* __restrict__ x, cons
             for (int j = 0; j < 4; j++) {
                 const uint32_t* at = &right[(warp * 32 + j * 8 + lane / 4) * 12 + i / 8];
                 const int shift = lane % 4 * 4;
-                const half2 low = __hmul2(halves_of_int4(at[0] >> shift), scale[j]), high = __hmul2(halves_of_int4(at[1] >> shift), scale[j]);
+                const half2 low = __hmul2(halves_of_int4(at[0] >> shift), of_group[j]), high = __hmul2(halves_of_int4(at[1] >> shift), of_group[j]);
                 const uint32_t b0 = *reinterpret_cast<const uint32_t*>(&low), b1 = *reinterpret_cast<const uint32_t*>(&high);
 #pragma unroll
                 for (int m = 0; m < 4; m++)

@@ -97,7 +97,7 @@ fn what_is_shuffled_stands_where_the_library_puts_it() {
         shuffled(10, "std::mt19937 g(5);"),
         Some(vec![3, 8, 5, 2, 4, 6, 7, 1, 9, 0])
     );
-    // So many that each takes a number of its own.
+    // As each takes a number of its own.
     let many = |n: usize, generator: &str| {
         let all = shuffled(n, generator).expect("known");
         [all[0], all[1], all[n - 1]]

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 
 use demands::Demand;
 use serde_json::Value;
-use text::{LineColumn, Text};
+use text::{LineColumn, Text, Token};
 
 /// What one file's answers are worth.
 #[derive(Debug, Default)]
@@ -355,9 +355,11 @@ fn look(file: &Path) -> Verdict {
             let base = demand.text.split(['[', '.', '-']).next().unwrap_or("");
             let bytes = demand.text.ends_with(')')
                 && (demand.text.rsplit_once("(&")).is_some_and(|(_, name)| {
-                    name[..name.len() - 1]
-                        .bytes()
-                        .all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                    let element = name.split('[').next().unwrap_or_default();
+                    private.contains(element)
+                        || name[..name.len() - 1]
+                            .bytes()
+                            .all(|b| b.is_ascii_alphanumeric() || b == b'_')
                 });
             if bytes || private.contains(base.trim_start_matches(['*', '('])) {
                 continue;
@@ -417,6 +419,9 @@ fn private_arrays(texts: &[Text]) -> BTreeSet<String> {
         }
     }
     for text in texts {
+        vectors(&text.tokens, &mut found);
+    }
+    for text in texts {
         let mut given = false;
         for token in &text.tokens {
             given |= token.is("__global__");
@@ -427,6 +432,22 @@ fn private_arrays(texts: &[Text]) -> BTreeSet<String> {
         }
     }
     found
+}
+
+/// Adds the names of variables whose type is a vector of the compiler's: `half8 a = …`.
+fn vectors(tokens: &[Token], found: &mut BTreeSet<String>) {
+    let attributes = tokens
+        .windows(3)
+        .filter(|three| three[2].is("__attribute__"));
+    // `using half8 = __attribute__((…)) …`, or `typedef … half8 __attribute__((…))`.
+    let named = attributes.map(|three| &three[usize::from(!three[1].is("="))]);
+    let types: BTreeSet<&str> = named.map(|name| name.text.as_str()).collect();
+    for three in tokens.windows(3) {
+        let [ty, name, behind] = three else { continue };
+        if types.contains(ty.text.as_str()) && (behind.is("=") || behind.is(";")) {
+            found.insert(name.text.clone());
+        }
+    }
 }
 
 fn is_word(text: &str) -> bool {
