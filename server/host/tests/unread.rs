@@ -1,0 +1,138 @@
+//! What a program hands on to what is not read, or keeps for a call that comes later, may be written there.
+
+mod common;
+
+use common::running::{LAUNCH, come_to, n};
+
+const BEFORE: &str = "struct Shape { int rows; int columns; std::vector<int> all; };
+    static void put(const std::string &text, size_t &to, const std::string &name) { to = std::stol(text); }
+    void set(int &to, int value) { to = value; }
+    void with(const std::function<void(int)> &handle) { handle(7); }";
+
+#[test]
+fn bound_calls_are_made_with_what_they_keep() {
+    let bound = "size_t w = 4; std::function<void(std::string)> h =
+        std::bind(put, std::placeholders::_1, std::ref(w), \"w\");";
+    come_to(
+        BEFORE,
+        &[
+            (&format!("{bound} n = w;"), Some(4)),
+            (&format!("{bound} h(argv[1]); n = w;"), Some(16)),
+            (
+                "int w = 4; using namespace std::placeholders; with(std::bind(set, std::ref(w), _1)); n = w;",
+                Some(7),
+            ),
+            (
+                "int w = 4; with(std::bind([](int x, int &to) { to = x + 1; }, std::placeholders::_1, std::ref(w))); n = w;",
+                Some(8),
+            ),
+            // The field alone.
+            (
+                "Shape s{4, 5, {}}; auto h = std::bind(set, std::ref(s.rows), _1); h(9); n = s.rows * 10 + s.columns;",
+                Some(95),
+            ),
+            // What is bound without `std::ref` is a copy.
+            (
+                "int w = 4; auto h = std::bind(set, w, 9); h(); n = w;",
+                Some(4),
+            ),
+            (
+                "int w = 4, x = 1; auto h = std::bind(set, std::ref(w), x); x = 2; h(); n = w;",
+                Some(1),
+            ),
+            (
+                "int w = 4, x = 1; auto h = std::bind(set, std::ref(w), std::cref(x)); x = 2; h(); n = w;",
+                Some(2),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn references_as_values_name_their_variable() {
+    come_to(
+        BEFORE,
+        &[
+            ("int w = 4; set(std::ref(w), 9); n = w;", Some(9)),
+            (
+                "int w = 4; std::thread t(set, std::ref(w), 9); t.join(); n = w;",
+                Some(9),
+            ),
+            (
+                "int w = 4; auto r = std::ref(w); set(r, 8); n = w;",
+                Some(8),
+            ),
+            (
+                "int w = 4; auto r = std::ref(w); r.get() = 8; n = w;",
+                Some(8),
+            ),
+            (
+                "int w = 4; auto r = std::ref(w); w = 6; n = r.get() + 1;",
+                Some(7),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_an_unread_callable_may_write_is_unknown() {
+    come_to(
+        BEFORE,
+        &[
+            (
+                "int w = 4; auto h = std::bind(unread, std::ref(w), _1); h(5); n = w;",
+                None,
+            ),
+            (
+                "int w = 4; auto h = std::bind(unread, std::ref(w), _1); w = 3; h(5); n = w;",
+                None,
+            ),
+            ("int w = 4; lib::keep(std::ref(w)); n = w;", None),
+            (
+                "int w = 4; auto h = lib::bound(std::bind(set, std::ref(w), _1)); h(5); n = w;",
+                None,
+            ),
+            (
+                "int w = 4; auto h = lib::bound([&](int x) { w = x; }); w = 5; h(6); n = w;",
+                None,
+            ),
+            // It has no way to this one.
+            (
+                "int w = 4, x = 3; auto h = lib::bound([&](int y) { w = y; }); h(6); n = x;",
+                Some(3),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn an_unread_function_may_change_the_objects_it_is_given_by_name() {
+    let of = |call: &str, asked: &str| {
+        let body = format!(
+            "int n = 0; std::vector<int> u(3, 1); Shape s{{4, 5, {{1, 2}}}}; std::map<int, int> m; m[1] = 3; {call} n = {asked}; {LAUNCH}"
+        );
+        n(BEFORE, &body)
+    };
+    for (asked, known) in [
+        ("u.size()", 3),
+        ("u[1]", 1),
+        ("s.rows", 4),
+        ("s.all.size()", 2),
+        ("m.size()", 1),
+    ] {
+        assert_eq!(of("", asked), Some(known), "{asked}");
+        assert_eq!(of("lib::foreign(u, s, m);", asked), None, "{asked}");
+        assert_eq!(of("object.foreign(u, s, m);", asked), None, "{asked}");
+    }
+    // These only read.
+    for call in [
+        "std::cout << std::size(u);",
+        "std::vector<std::vector<int>> all; all.push_back(u);",
+        "std::vector<int> w; w.insert(w.end(), u.begin(), u.end());",
+        "cudaMemcpy(p, u.data(), 12, cudaMemcpyHostToDevice);",
+        "lib::foreign(s);",
+    ] {
+        assert_eq!(of(call, "u.size()"), Some(3), "{call}");
+    }
+    assert_eq!(of("std::erase_if(u, odd);", "u.size()"), None);
+}
