@@ -679,6 +679,14 @@ impl Host<'_> {
             || self.is_too_deep()
             || self.is_spent()
         {
+            // What it launches is not counted.
+            if self
+                .running
+                .as_ref()
+                .is_some_and(|running| running.leading.contains(&named.name))
+            {
+                self.lost_events = true;
+            }
             self.forget_globals();
             if let Some(this) = this {
                 self.forget_at(&this);

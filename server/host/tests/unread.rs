@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::running::{LAUNCH, come_to, n};
+use common::running::{LAUNCH, come_to, n, ran};
 
 const BEFORE: &str = "struct Shape { int rows; int columns; std::vector<int> all; };
     static void put(const std::string &text, size_t &to, const std::string &name) { to = std::stol(text); }
@@ -135,4 +135,46 @@ fn an_unread_function_may_change_the_objects_it_is_given_by_name() {
         assert_eq!(of(call, "u.size()"), Some(3), "{call}");
     }
     assert_eq!(of("std::erase_if(u, odd);", "u.size()"), None);
+}
+
+#[test]
+fn how_long_an_unread_value_is_does_not_follow_from_an_element() {
+    come_to(
+        "",
+        &[
+            ("auto w = parse(argv[1]); n = w.size();", None),
+            ("auto w = parse(argv[1]); w[3] = 5; n = w.size();", None),
+            (
+                "auto w = parse(argv[1]); for (int i = 0; i < 4; i++) w[i] = i; n = w.size();",
+                None,
+            ),
+            ("Unread w(3); w[3] = 5; n = w.size();", None),
+            (
+                "auto w = std::vector<int>{1, 2}; w[1] = 5; n = w.size() * 10 + w[1];",
+                Some(25),
+            ),
+            ("int w[4]; w[3] = 5; n = w[3];", Some(5)),
+            ("auto w = new int[4]; w[3] = 5; n = w[3];", Some(5)),
+            ("auto *w = (int *)malloc(16); w[3] = 5; n = w[3];", Some(5)),
+        ],
+    );
+}
+
+#[test]
+fn launches_of_calls_that_are_not_followed_are_left_out_openly() {
+    let of = |again: &str| {
+        let done = ran(
+            &format!(
+                "__global__ void k(int n) {{}}
+                 void f(int i) {{ k<<<1, 32>>>(5); {again} }} int main() {{ f(0); }}"
+            ),
+            &[],
+        );
+        (done.is_cut, done.sites[0].count)
+    };
+    // Without an end, past what is followed, and to an end that is not known.
+    assert!(of("f(i + 1);").0);
+    assert!(of("if (i < 1000) f(i + 1);").0);
+    assert!(of("if (time(0) > i) f(i + 1);").0);
+    assert_eq!(of("if (i < 20) f(i + 1);"), (false, Some(21)));
 }
