@@ -964,7 +964,7 @@ impl Host<'_> {
         }
         let name = node.field(Field::Name)?;
         let name = text(name, source);
-        let grows = matches!(name, "deque" | "list") && self.running.is_some();
+        let grows = matches!(name, "deque" | "list" | "initializer_list") && self.running.is_some();
         if !(name.ends_with("vector")
             || grows
             || matches!(name, "array" | "unique_ptr" | "shared_ptr"))

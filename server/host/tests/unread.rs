@@ -178,3 +178,34 @@ fn launches_of_calls_that_are_not_followed_are_left_out_openly() {
     assert!(of("if (time(0) > i) f(i + 1);").0);
     assert_eq!(of("if (i < 20) f(i + 1);"), (false, Some(21)));
 }
+
+#[test]
+fn options_are_read_through_bound_calls() {
+    let reader = r#"const auto read = [&args](size_t &at, const std::string &arg,
+          const std::initializer_list<std::string> &names, const std::function<void(std::string)> &handle) {
+        if (std::find(names.begin(), names.end(), arg) == names.end()) return false;
+        if (at + 1 < args.size()) handle(args[++at]); else exit(1);
+        return true;
+      };
+      const auto number = [](const std::string &text, size_t &to, const std::string &name) {
+        try { to = std::stol(text); } catch (...) { exit(1); }
+      };"#;
+    let of = |words: &str| {
+        n(
+            BEFORE,
+            &format!(
+                r#"int n = 0; size_t w = 4, i = 7; std::vector<std::string> args = {{{words}}}; {reader}
+                for (size_t at = 0; at < args.size(); ++at) {{
+                  using namespace std::placeholders;
+                  if (read(at, args[at], {{"--width", "-w"}}, std::bind(number, _1, std::ref(w), "w"))) continue;
+                  if (read(at, args[at], {{"-i"}}, std::bind(number, _1, std::ref(i), "i"))) continue;
+                }}
+                n = w * 1000 + i; {LAUNCH}"#
+            ),
+        )
+    };
+    assert_eq!(of(""), Some(4007));
+    assert_eq!(of(r#""--width", "256""#), Some(256_007));
+    assert_eq!(of(r#""-i", "100", "-w", "32""#), Some(32_100));
+    assert_eq!(of(r#"unread(), "64""#), None);
+}
