@@ -209,3 +209,25 @@ fn options_are_read_through_bound_calls() {
     assert_eq!(of(r#""-i", "100", "-w", "32""#), Some(32_100));
     assert_eq!(of(r#"unread(), "64""#), None);
 }
+
+#[test]
+fn arrays_of_the_library_are_as_long_as_their_type_says() {
+    come_to(
+        "",
+        &[
+            (
+                "std::array<int, 4> w{}; n = w.size() * 10 + w[3];",
+                Some(40),
+            ),
+            (
+                "std::array<int, 4> w = {7, 8}; n = w.size() * 100 + w[1] * 10 + w[2];",
+                Some(480),
+            ),
+            (
+                "std::array<int, 2> w = {7, 8}; n = w.size() * 10 + w[1];",
+                Some(28),
+            ),
+            ("std::array<int, unread()> w{}; n = w.size();", None),
+        ],
+    );
+}
