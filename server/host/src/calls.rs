@@ -163,7 +163,8 @@ impl Host<'_> {
         }
         // `(*f)()`.
         if called.kind() == Kind::PointerExpression
-            && let value @ (Value::Function(_) | Value::Lambda(_)) = self.eval(called, source)
+            && let value @ (Value::Function(_) | Value::Lambda(_) | Value::Bound(_)) =
+                self.eval(called, source)
         {
             return self
                 .call_value(&value, node, &arguments, source)
@@ -189,10 +190,11 @@ impl Host<'_> {
                         return value;
                     }
                 }
-                Value::Function(callee) => {
-                    if let Some(value) = self.call_function(&callee, node, &arguments, source) {
+                called @ (Value::Function(_) | Value::Bound(_)) => {
+                    if let Some(value) = self.call_value(&called, node, &arguments, source) {
                         return value;
                     }
+                    self.may_be_called(&called, Some(node), source);
                 }
                 Value::Generator(_) => {
                     return self.drawn_from(&place).unwrap_or(Value::Unknown);
@@ -214,6 +216,8 @@ impl Host<'_> {
                         return value;
                     }
                 }
+                // What is called is not known: it may write to whatever was handed on to be written to.
+                Value::Unknown => self.written_somewhere(),
                 _ => {}
             }
             self.forget_arguments(&named.name, &arguments, source);
@@ -238,6 +242,12 @@ impl Host<'_> {
         }
         if !self.index.by_name.contains_key(&named.name)
             && let Some(value) = self.algorithm_call(&named.name, &arguments, node, source)
+        {
+            return value;
+        }
+        if self.running.is_some()
+            && !self.index.by_name.contains_key(&named.name)
+            && let Some(value) = self.binding_call(&named.name, &arguments, source)
         {
             return value;
         }
@@ -291,7 +301,9 @@ impl Host<'_> {
     ) -> Option<Value> {
         match made {
             Value::Lambda(lambda) => self.call_lambda(&lambda.0, Some(arguments)),
-            Value::Function(callee) => self.call_function(&callee, node, arguments, source),
+            called @ (Value::Function(_) | Value::Bound(_)) => {
+                self.call_value(&called, node, arguments, source)
+            }
             Value::Record(record) => {
                 let class = record.class.clone();
                 let place = self.temporary(Type::Unknown(String::new()), Value::Record(record));
@@ -524,6 +536,7 @@ impl Host<'_> {
         match value {
             Value::Function(callee) => self.call_function(callee, node, arguments, source),
             Value::Lambda(lambda) => self.call_lambda(&lambda.0, Some(arguments)),
+            Value::Bound(bound) => self.call_bound(bound, node, arguments, source),
             _ => None,
         }
     }
@@ -666,6 +679,14 @@ impl Host<'_> {
             || self.is_too_deep()
             || self.is_spent()
         {
+            // What it launches is not counted.
+            if self
+                .running
+                .as_ref()
+                .is_some_and(|running| running.leading.contains(&named.name))
+            {
+                self.lost_events = true;
+            }
             self.forget_globals();
             if let Some(this) = this {
                 self.forget_at(&this);

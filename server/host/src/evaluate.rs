@@ -810,7 +810,7 @@ impl Host<'_> {
         let name = function.map_or("", |function| text(function, source));
         let of_program = self.index.by_name.contains_key(name);
         if let Some(place) = function.and_then(|function| self.place(function, source))
-            && matches!(self.read(&place), Value::Lambda(_))
+            && matches!(self.read(&place), Value::Lambda(_) | Value::Bound(_))
         {
             self.forget_everything();
             return;
@@ -1167,7 +1167,10 @@ impl Host<'_> {
                 }
             }
             Kind::CastExpression => self.place(field(Field::Value)?, source),
-            Kind::CallExpression => self.part_place(node, source),
+            Kind::CallExpression => match self.referred(node, source) {
+                Some(place) => Some(place),
+                None => self.part_place(node, source),
+            },
             Kind::UpdateExpression => {
                 self.eval(node, source);
                 self.place(field(Field::Argument)?, source)

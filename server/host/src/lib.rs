@@ -13,6 +13,7 @@
 mod algorithms;
 mod apis;
 mod arguments;
+mod bound;
 mod builds;
 mod calls;
 mod captured;

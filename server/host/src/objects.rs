@@ -219,6 +219,9 @@ impl<'p> Host<'p> {
         let value = place
             .as_ref()
             .map_or(Value::Unknown, |place| self.read(place));
+        if let (Value::Reference(named), "get", []) = (&value, named.name.as_str(), arguments) {
+            return self.read(named);
+        }
         if let Some(found) = self.object_call(node, &value, &named.name, arguments, source) {
             return found;
         }
@@ -255,7 +258,7 @@ impl<'p> Host<'p> {
         // A member that holds what is called.
         if let (Some(place), Value::Record(_)) = (&place, &value) {
             let called = value.at(&Step::Field(named.name.clone()));
-            if let Value::Function(_) | Value::Lambda(_) = called {
+            if let Value::Function(_) | Value::Lambda(_) | Value::Bound(_) = called {
                 return self
                     .call_value(&called, node, arguments, source)
                     .unwrap_or_else(|| {

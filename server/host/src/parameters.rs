@@ -98,6 +98,21 @@ impl Host<'_> {
         arguments: &[Argument],
         callee: Source,
     ) -> Vec<(Place, Place)> {
+        let named = |argument: &Argument| matches!(argument.value, Value::Reference(_));
+        if arguments.iter().any(named) {
+            let arguments: Vec<Argument> = arguments
+                .iter()
+                .map(|argument| match &argument.value {
+                    Value::Reference(named) => self.at_place(named),
+                    value => Argument {
+                        value: value.clone(),
+                        place: argument.place.clone(),
+                        node: argument.node,
+                    },
+                })
+                .collect();
+            return self.bind_arguments(parameters, &arguments, callee);
+        }
         let mut back = Vec::new();
         for (at, parameter) in parameters.iter().enumerate() {
             let Some(declarator) = parameter.field(Field::Declarator) else {

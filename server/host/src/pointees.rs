@@ -3,7 +3,7 @@
 //! What holds: what is written through a pointer that is not known leaves no variable as it was to which such a pointer may lead.
 
 use super::state::Host;
-use super::value::{Place, Step, Value};
+use super::value::{BoundArgument, Place, Step, Value};
 
 /// Values within values that are looked at.
 const DEEPEST: u32 = 4;
@@ -48,7 +48,14 @@ impl Host<'_> {
 /// The variables that the pointers in a value lead to.
 fn leads(value: &Value, depth: u32, found: &mut Vec<usize>) {
     match value {
-        Value::Address(place) => found.push(place.slot),
+        Value::Address(place) | Value::Reference(place) => found.push(place.slot),
+        Value::Bound(bound) => {
+            for one in &bound.arguments {
+                if let BoundArgument::At(place) = one {
+                    found.push(place.slot);
+                }
+            }
+        }
         Value::Array(values) if depth < DEEPEST => {
             for value in values.iter() {
                 leads(value, depth + 1, found);

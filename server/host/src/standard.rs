@@ -182,7 +182,12 @@ impl Host<'_> {
 
     /// A thread or a task begins: what it calls is taken as if it were called here, which launches as much.
     pub(super) fn started(&mut self, given: &[Argument], source: Source) {
-        let called = |one: &Argument| matches!(one.value, Value::Lambda(_) | Value::Function(_));
+        let called = |one: &Argument| {
+            matches!(
+                one.value,
+                Value::Lambda(_) | Value::Bound(_) | Value::Function(_)
+            )
+        };
         let Some(at) = given.iter().position(called) else {
             return;
         };
@@ -286,6 +291,7 @@ impl Host<'_> {
                 value @ (Value::Address(_)
                 | Value::Function(_)
                 | Value::Lambda(_)
+                | Value::Bound(_)
                 | Value::Text(_)
                 | Value::Int(0, ..)),
             ) => value,

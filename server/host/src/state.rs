@@ -548,6 +548,14 @@ impl<'p> Host<'p> {
         };
         // A container is as long as it was, whichever of its elements is known now.
         let as_long = match (&slot.value, place.path.as_slice()) {
+            // It may be a container: how long it is does not follow from an element that is written.
+            (Value::Unknown, [Step::Index(_), ..])
+                if self.running.is_some()
+                    && slot.bytes.is_none()
+                    && matches!(slot.ty, Type::Unknown(_)) =>
+            {
+                return;
+            }
             (Value::Unknown, [_, ..]) if self.running.is_some() => match slot.elements() {
                 Elements::Counted(count) if count <= MOST_ELEMENTS => {
                     Some(Value::list(vec![Value::Unknown; count]))

@@ -1,14 +1,13 @@
 //! Functions that are not read: what they may change of what they are given.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use warplens_syntax::{Expanded, Kind, Node, has_word};
+use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 
 use super::arguments::Argument;
 use super::nodes::text;
 use super::state::Host;
-use super::value::{Extent, Value};
+use super::value::{Extent, Place, Value};
 use warplens_hir::Source;
 
 /// Headers that are searched for the declaration of a function.
@@ -86,6 +85,7 @@ impl Host<'_> {
                             Value::Dims(extents) => extents == Extent::ONES,
                             _ => true,
                         }
+                        || self.is_whole_object(place) && !only_reads(name, argument, source)
                 }
             };
             if by_reference {
@@ -94,14 +94,14 @@ impl Host<'_> {
             }
         }
         for argument in arguments {
-            if let Value::Lambda(lambda) = &argument.value {
-                // It may be called, any number of times.
-                let touched = self.touched_mark();
-                let lambda = Rc::clone(&lambda.0);
-                self.perhaps(|host| host.call_lambda(&lambda, None));
-                self.forget_touched(touched);
-            }
+            // It may be called, any number of times.
+            self.may_be_called(&argument.value, argument.node, source);
         }
+    }
+
+    /// Whether a container or a structure is there, which functions take by reference.
+    fn is_whole_object(&self, place: &Place) -> bool {
+        self.is_container(place) || matches!(self.read(place), Value::Record(_))
     }
 
     /// The same for a function of which only a part was read, by its parameters.
@@ -129,6 +129,11 @@ impl Host<'_> {
     pub(super) fn forget_pointed(&mut self, value: &Value, depth: u32) {
         match value {
             Value::Address(place) => self.forget_at(place),
+            Value::Reference(place) => {
+                self.pointees.insert(place.slot);
+                self.forget_at(place);
+                self.forget_length(place);
+            }
             Value::Array(values) if depth < 3 => {
                 for value in values.iter() {
                     self.forget_pointed(value, depth + 1);
@@ -198,6 +203,38 @@ fn may_read_options(name: &str, arguments: &[Argument]) -> bool {
         values.any(|value| matches!(value, Value::Text(_)))
     };
     !prints && (named.iter().any(|word| lower.contains(word)) || given_text())
+}
+
+/// Whether a function is known that changes no container or structure that it is given by name.
+fn only_reads(name: &str, argument: &Argument, source: Source) -> bool {
+    // Of the standard library few do.
+    let writes = matches!(
+        name,
+        "swap" | "exchange" | "erase" | "erase_if" | "getline" | "merge" | "splice"
+    );
+    let of_library = || {
+        let call = argument.node.and_then(|node| node.parent()?.parent());
+        let function = call.and_then(|call| call.field(Field::Function));
+        function.is_some_and(|function| text(function, source).starts_with("std::"))
+    };
+    let method = matches!(
+        name,
+        "push_back"
+            | "emplace_back"
+            | "push"
+            | "push_front"
+            | "emplace"
+            | "emplace_front"
+            | "insert"
+            | "append"
+            | "assign"
+            | "compare"
+            | "find"
+            | "count"
+            | "contains"
+            | "at"
+    );
+    is_library(name) || !writes && (method || of_library())
 }
 
 /// Functions of the C library and the toolkits: they take nothing by reference.

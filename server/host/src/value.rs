@@ -52,11 +52,13 @@ pub(super) enum Value {
     Object(Rc<str>, usize),
     /// A pointer.
     Address(Place),
-    /// A reference that is a member: what it names.
+    /// A reference that is a member or a value, `std::ref`: what it names.
     Reference(Place),
     /// A container that is a member of a structure or the value of a call: the variable that has its elements.
     Container(usize),
     Lambda(LambdaRef),
+    /// `std::bind`.
+    Bound(Rc<BoundCall>),
     /// A host function.
     Function(Rc<FunctionName>),
     /// The variables of a parameter pack.
@@ -254,6 +256,23 @@ pub(super) struct Lambda {
     pub(super) class: Option<String>,
 }
 
+/// A call of which some arguments are kept until it is made.
+#[derive(Debug, PartialEq)]
+pub(super) struct BoundCall {
+    /// A function or a lambda.
+    pub(super) called: Value,
+    pub(super) arguments: Vec<BoundArgument>,
+}
+
+/// An argument of such a call.
+#[derive(Debug, PartialEq)]
+pub(super) enum BoundArgument {
+    /// What is there when the call is made: a copy, or a variable that is bound by reference.
+    At(Place),
+    /// An argument that the call is made with, by number.
+    Placeholder(usize),
+}
+
 /// A lambda by identity.
 #[derive(Debug, Clone)]
 pub(super) struct LambdaRef(pub(super) Rc<Lambda>);
@@ -316,6 +335,7 @@ impl Value {
             Value::Text(_)
             | Value::Address(_)
             | Value::Lambda(_)
+            | Value::Bound(_)
             | Value::Function(_)
             | Value::Data(_) => Some(true),
             _ => None,

@@ -953,6 +953,38 @@ impl Host<'_> {
         .map_or(Type::Unknown(String::new()), |(ty, _)| ty)
     }
 
+    /// A list as `std::array` holds it: behind what is given there are zeros. It is as long as its type says.
+    fn whole_array(
+        &mut self,
+        slot: usize,
+        ty: Option<Node>,
+        value: Value,
+        source: Source,
+    ) -> Value {
+        let Value::Array(given) = &value else {
+            return value;
+        };
+        let count = ty.and_then(arguments_of_type).and_then(|list| {
+            let count = parts(list).into_iter().nth(1)?;
+            usize::try_from(self.eval(count, source).as_int()?).ok()
+        });
+        match count {
+            Some(count) if count == given.len() => value,
+            Some(count) if count <= MOST_ELEMENTS => {
+                let zero = match self.slots[slot].ty.element() {
+                    Some(ty @ (Type::Int { .. } | Type::Float { .. })) => {
+                        Value::int(0).converted(ty)
+                    }
+                    _ => Value::Unknown,
+                };
+                let mut all = (**given).clone();
+                all.resize(count, zero);
+                Value::list(all)
+            }
+            _ => Value::Unknown,
+        }
+    }
+
     /// `T` of `std::vector<T>`, `thrust::device_vector<T>`.
     pub(super) fn element_of_container(&mut self, ty: Node, source: Source) -> Option<Type> {
         let mut node = ty;
@@ -964,7 +996,7 @@ impl Host<'_> {
         }
         let name = node.field(Field::Name)?;
         let name = text(name, source);
-        let grows = matches!(name, "deque" | "list") && self.running.is_some();
+        let grows = matches!(name, "deque" | "list" | "initializer_list") && self.running.is_some();
         if !(name.ends_with("vector")
             || grows
             || matches!(name, "array" | "unique_ptr" | "shared_ptr"))
@@ -1190,6 +1222,11 @@ impl Host<'_> {
                             _ => value,
                         },
                         _ => value,
+                    };
+                    let value = if class == "array" {
+                        self.whole_array(slot, ty_node, value, source)
+                    } else {
+                        value
                     };
                     let element = ty_node.and_then(arguments_of_type);
                     let element = element.and_then(|list| parts(list).into_iter().next());

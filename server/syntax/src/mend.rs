@@ -614,7 +614,7 @@ fn half_typed(
             return None;
         }
         let open = count(statement, b"([") != count(statement, b")]");
-        if !open && is_head(statement) {
+        if !open && is_head(last_statement(statement)) {
             return None;
         }
         let half = !statement.ends_with(';') || open;
@@ -659,6 +659,21 @@ fn is_head(line: &str) -> bool {
         "do" => rest.is_empty(),
         _ => false,
     }
+}
+
+/// The last of the statements that begin on a line.
+fn last_statement(line: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut start = 0;
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b';' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    line[start..].trim_start()
 }
 
 /// How often one of these bytes is in a text.
@@ -835,7 +850,13 @@ mod tests {
 
     #[test]
     fn the_head_of_a_loop_is_not_half_a_statement() {
-        for head in ["for (int i = 0; i < 4; ++i)", "if (n)", "while (n)"] {
+        for head in [
+            "for (int i = 0; i < 4; ++i)",
+            "if (n)",
+            "while (n)",
+            "int x = 0; for (int i = 0; i < 4; ++i)",
+            "f(a); n = 2; if (n)",
+        ] {
             let function = format!(
                 "void f(float *a, int n) {{\n  {head}\n    #pragma unroll\n    for (int j = 0; j < 2; ++j) a[j] = 0;\n}}\n"
             );
