@@ -181,7 +181,7 @@ fn launches_of_calls_that_are_not_followed_are_left_out_openly() {
 
 #[test]
 fn options_are_read_through_bound_calls() {
-    let reader = r#"const auto read = [&args](size_t &at, const std::string &arg,
+    let reader = r"const auto read = [&args](size_t &at, const std::string &arg,
           const std::initializer_list<std::string> &names, const std::function<void(std::string)> &handle) {
         if (std::find(names.begin(), names.end(), arg) == names.end()) return false;
         if (at + 1 < args.size()) handle(args[++at]); else exit(1);
@@ -189,7 +189,7 @@ fn options_are_read_through_bound_calls() {
       };
       const auto number = [](const std::string &text, size_t &to, const std::string &name) {
         try { to = std::stol(text); } catch (...) { exit(1); }
-      };"#;
+      };";
     let of = |words: &str| {
         n(
             BEFORE,

@@ -400,9 +400,10 @@ fn facts(out: &mut String, result: &KernelResult) {
         let dynamic = bytes(launch.dynamic_shared_bytes);
         let _ = write!(launched, ", {dynamic} dynamic shared memory");
     }
-    let mut needs = match result.is_opaque() {
-        true => "not known".to_owned(),
-        false => format!("{}, {}", registers(resources), shared_memory(result)),
+    let mut needs = if result.is_opaque() {
+        "not known".to_owned()
+    } else {
+        format!("{}, {}", registers(resources), shared_memory(result))
     };
     if resources.local_bytes_per_thread > 0 {
         let _ = write!(

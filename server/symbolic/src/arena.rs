@@ -424,10 +424,8 @@ impl Arena {
         let Node::Product(factors) = self.node(term) else {
             return factor;
         };
-        let values = factors.iter().filter_map(|&one| self.value(one));
-        let times = values
-            .into_iter()
-            .try_fold(factor, |times, value| times.checked_mul(value));
+        let mut values = factors.iter().filter_map(|&one| self.value(one));
+        let times = values.try_fold(factor, i64::checked_mul);
         times.unwrap_or(factor)
     }
 

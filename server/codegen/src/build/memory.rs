@@ -328,9 +328,10 @@ impl Builder<'_> {
         let mut out = Value::new();
         for (start, bytes, parts) in pieces(ty) {
             let first = offset + i64::from(start);
-            let version = match unchanged {
-                true => 0,
-                false => self.version_at(object, base, first..first + i64::from(bytes)),
+            let version = if unchanged {
+                0
+            } else {
+                self.version_at(object, base, first..first + i64::from(bytes))
             };
             let op = Op::Load(space, bytes, offset + i64::from(start), version);
             let wide = parts.len() > 1;

@@ -494,9 +494,10 @@ fn kernels_of_today_are_what_nvcc_makes_of_them() {
         "warp_groups.cu",
     ] {
         let text = std::fs::read_to_string(folder.join(file)).expect("our own fixture");
-        let gpu = match text.contains("\n// architecture: sm_90") {
-            true => "h100-sxm5",
-            false => "a100-sxm4-40gb",
+        let gpu = if text.contains("\n// architecture: sm_90") {
+            "h100-sxm5"
+        } else {
+            "a100-sxm4-40gb"
         };
         for part in text.split("// registers ").skip(1) {
             let (measured, rest) = part.split_once('\n').expect("a kernel");

@@ -507,8 +507,8 @@ fn fragments_of_ptx_are_those_of_the_toolkit() {
                 assert!(access.exact, "{layout}: {} {:?}", access.text, access.why);
                 (
                     (
-                        access.space.clone(),
-                        access.op.clone(),
+                        access.space,
+                        access.op,
                         access.bytes_per_lane,
                     ),
                     (access.transactions_per_request, access.passes_per_request),

@@ -49,8 +49,10 @@ fn computes_with_layouts(body: &str, text: &str) -> bool {
 /// True where a function of this name is called, its template arguments given or not.
 fn calls(body: &str, name: &str) -> bool {
     body.match_indices(name).any(|(at, _)| {
-        let before = body[..at].as_bytes().last();
-        let behind = body[at + name.len()..].trim_start().as_bytes().first();
+        let before = body.as_bytes()[..at].last();
+        let behind = body.as_bytes()[at + name.len()..]
+            .trim_ascii_start()
+            .first();
         !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
             && matches!(behind, Some(b'(' | b'<'))
     })
