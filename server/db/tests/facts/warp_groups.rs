@@ -506,11 +506,7 @@ fn fragments_of_ptx_are_those_of_the_toolkit() {
             let accesses = found.accesses.iter().map(|access| {
                 assert!(access.exact, "{layout}: {} {:?}", access.text, access.why);
                 (
-                    (
-                        access.space,
-                        access.op,
-                        access.bytes_per_lane,
-                    ),
+                    (access.space, access.op, access.bytes_per_lane),
                     (access.transactions_per_request, access.passes_per_request),
                     access.requests,
                 )
