@@ -194,6 +194,13 @@ screen help 'warplens is a language server for GPU kernels'
 keys ':helpclose' Enter
 keys ':checkhealth warplens' Enter
   screen checkhealth 'warplens: language server' 'the target is'
+  # Half as wide: the hover's table is whole, and the lens is what there is room for.
+  tmux -L "$socket" resize-window -x 80 -y 50
+  keys ":silent! tabonly! | only! | edit! $work/project/transpose.cu" Enter
+  screen narrow '[0-9.]+ µs · ' '32 sectors'
+  keys ":call search('= tile.threadIdx.x') | normal! 4l" Enter
+  keys 'K'
+  screen narrow-hover '^. access +. pattern +. per request +. requests .' '32 passes, ideal 1 \| +32,768 \|' '[0-9]+ % of the time of'
   keys ':qall!' Enter
 else
   echo "skipped what a person sees: there is no tmux" >&2

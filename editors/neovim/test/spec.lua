@@ -1285,7 +1285,7 @@ check('clangd and warplens share a buffer: one encoding, one hover window, each 
       end, 20)
     end, text)
     assert(#floats() == 1, #floats() .. ' floating windows')
-    local _, ours = text():gsub('| pattern |', '')
+    local _, ours = text():gsub('| pattern +|', '')
     local _, theirs = text():gsub('variable', '')
     assert(ours == 1 and theirs == 1, text())
     vim.cmd('silent! fclose!')

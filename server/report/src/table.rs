@@ -238,6 +238,36 @@ impl Table {
 
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
+        self.in_markdown(|cells| cells.join(" | "))
+    }
+
+    /// The same with columns that are aligned where the text is shown as it is and marks of code are hidden, as Neovim does.
+    pub fn aligned_markdown(&self) -> String {
+        let shown = |cell: &str| cell.chars().filter(|c| *c != '`').count();
+        let mut widths = vec![3; self.columns.len()];
+        let _ = self.in_markdown(|cells| {
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = shown(cell).max(*width);
+            }
+            String::new()
+        });
+        self.in_markdown(|cells| {
+            let columns = cells.iter().zip(&widths).zip(&self.columns);
+            let padded = columns.map(|((cell, width), (_, align))| {
+                let missing = width.saturating_sub(shown(cell));
+                match (cell.as_str(), align) {
+                    ("---", _) => format!("{}{cell}", "-".repeat(missing)),
+                    ("---:", _) => format!("{}---:", "-".repeat(width.saturating_sub(4))),
+                    (_, Align::Left) => format!("{cell}{}", " ".repeat(missing)),
+                    (_, Align::Right) => format!("{}{cell}", " ".repeat(missing)),
+                }
+            });
+            padded.collect::<Vec<_>>().join(" | ")
+        })
+    }
+
+    /// The table in Markdown, each line as `joined` makes it of its cells.
+    fn in_markdown(&self, mut joined: impl FnMut(&[String]) -> String) -> String {
         let mut out = String::new();
         let escape = |text: &str| escape_markdown(&text.replace('\n', " ")).replace('|', "\\|");
         let titles: Vec<String> = self
@@ -245,19 +275,19 @@ impl Table {
             .iter()
             .map(|(title, _)| escape(title))
             .collect();
-        let _ = writeln!(out, "| {} |", titles.join(" | "));
-        let rules: Vec<&str> = self
+        let _ = writeln!(out, "| {} |", joined(&titles));
+        let rules: Vec<String> = self
             .columns
             .iter()
-            .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" })
+            .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" }.to_owned())
             .collect();
-        let _ = writeln!(out, "| {} |", rules.join(" | "));
+        let _ = writeln!(out, "| {} |", joined(&rules));
         for row in &self.rows {
             let cells: Vec<String> = match row {
                 Row::Cells(cells) => cells.iter().map(Cell::markdown).collect(),
                 Row::Heading(text) => vec![format!("**{}**", escape(text))],
             };
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
+            let _ = writeln!(out, "| {} |", joined(&cells));
         }
         out
     }
@@ -345,6 +375,18 @@ fn without_middle(name: &str, width: usize, head: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aligned_markdown_has_its_columns_one_below_the_other() {
+        let mut table = Table::new(&[("access", Align::Left), ("requests", Align::Right)]);
+        table.row([Cell::from("`in[i]`"), "32,768".into()]);
+        table.row(["a".into(), "4".into()]);
+        let shown = table.aligned_markdown().replace('`', "");
+        let widths: Vec<usize> = shown.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{shown}");
+        let plain = |text: &str| text.replace([' ', '-'], "");
+        assert_eq!(plain(&table.aligned_markdown()), plain(&table.markdown()));
+    }
 
     fn sample() -> Table {
         let mut table = Table::new(&[("name", Align::Left), ("sectors", Align::Right)]).elastic(0);

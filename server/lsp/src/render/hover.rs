@@ -140,11 +140,15 @@ pub fn line(kernel: &PlacedKernel, line: &Line<'_>) -> String {
     );
     if !line.accesses.is_empty() || !line.compilers_own.is_empty() {
         let open = kernel.analysis.depends_on_sizes();
-        let _ = write!(out, "\n{}", accesses(line, open).markdown());
+        let _ = write!(out, "\n{}", accesses(line, open).aligned_markdown());
     }
     if !line.branches.is_empty() {
         let open = kernel.analysis.depends_on_sizes();
-        let _ = write!(out, "\n{}", branches(&line.branches, open).markdown());
+        let _ = write!(
+            out,
+            "\n{}",
+            branches(&line.branches, open).aligned_markdown()
+        );
     }
     let accesses = line.accesses.iter().map(|access| access_note(access));
     let own = line.compilers_own.iter();

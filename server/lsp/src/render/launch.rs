@@ -101,7 +101,7 @@ fn choices(trial: &Trial) -> String {
             percent(choice.occupancy).into(),
         ]);
     }
-    out.push_str(&table.markdown());
+    out.push_str(&table.aligned_markdown());
     if let Some(stated) = stand_ins(trial) {
         let _ = write!(out, "\nWith {stated}, which nothing gives.\n");
     }
