@@ -250,8 +250,8 @@ async fn a_hover_tells_the_line_or_the_kernel_and_is_silent_elsewhere() {
         "`out[i]`",
         "strided",
         "coalesced",
-        "| 32 sectors, ideal 4 |",
-        "| 4 sectors, ideal 4 |",
+        "| 32 sectors, ideal 4 ",
+        "| 4 sectors, ideal 4 ",
         "32 lanes active",
         "assumed",
     ] {

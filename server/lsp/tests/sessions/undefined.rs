@@ -37,6 +37,7 @@ const GIVEN: &str = "// warplens: block=64 grid=4 n=1024";
 /// Holds what the hover says of the last line of a kernel under a launch that is given.
 async fn says(body: &str, expected: &[&str]) {
     let told = hover(&kernel(GIVEN, body)).await;
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in expected {
         assert!(told.contains(words), "no `{words}` for `{body}` in\n{told}");
     }
