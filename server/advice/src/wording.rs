@@ -75,6 +75,15 @@ pub(crate) fn short(name: &str) -> String {
     shortened(name, NAME)
 }
 
+/// The array that an access goes to, as a headline quotes it: the access itself where it is not known which array that is.
+pub(crate) fn array_of(access: &Access) -> String {
+    short(if access.array.is_empty() {
+        &access.text
+    } else {
+        &access.array
+    })
+}
+
 /// A name of at most that many letters, its middle left out where it is longer.
 fn shortened(name: &str, most: usize) -> String {
     let letters: Vec<char> = name.chars().collect();

@@ -38,7 +38,8 @@ pub fn is_system_header(spelled: &str) -> bool {
 /// Whether an `#include` names a header of CuTe: templates over layouts, which only a C++ compiler evaluates. Nothing in them tells
 /// what a kernel does, and they are megabytes.
 pub fn is_of_layouts(spelled: &str) -> bool {
-    spelled.starts_with("cute/")
+    let ending = spelled.rsplit_once('.').map(|(_, ending)| ending);
+    spelled.starts_with("cute/") && ending == Some("hpp")
 }
 
 /// `cudnn_ops_v8.h` is in the series (`cudnn_`, `.h`).

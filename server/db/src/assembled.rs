@@ -223,6 +223,7 @@ fn result(
         lines: Vec::new(),
         what_if: Vec::new(),
         what_would_help: None,
+        is_opaque: false,
         not_understood: Vec::new(),
     }
 }

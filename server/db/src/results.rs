@@ -545,6 +545,7 @@ fn result(
             })
             .collect(),
         what_would_help: None,
+        is_opaque: analysis.is_opaque(),
         not_understood: losses(placed, document, file),
     }
 }

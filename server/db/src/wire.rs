@@ -73,18 +73,17 @@ pub struct KernelResult {
     pub what_would_help: Option<Vec<Help>>,
     /// Statements that were not understood; the figures leave them out.
     pub not_understood: Vec<Loss>,
+    /// Nothing that the kernel does was understood and no compiler says its registers: they are not known then, nor is the
+    /// occupancy.
+    #[serde(skip)]
+    pub is_opaque: bool,
 }
 
 impl KernelResult {
-    /// True where nothing that the kernel does was understood and no compiler says its registers: they are not known then, nor is
-    /// the occupancy.
+    /// What would help, where it was looked for.
     #[must_use]
-    pub fn is_opaque(&self) -> bool {
-        self.resources.registers_source == "estimated"
-            && !self.not_understood.is_empty()
-            && self.accesses.is_empty()
-            && self.branches.is_empty()
-            && self.counts.is_empty()
+    pub fn help(&self) -> &[Help] {
+        self.what_would_help.as_deref().unwrap_or_default()
     }
 }
 

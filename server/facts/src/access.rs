@@ -426,7 +426,7 @@ impl Measure<'_> {
                     && first.constraints == one.constraints
                     && first.certainty == one.certainty
             });
-            // How often a loop runs that data ends is assumed of all that it holds.
+            // An access in a loop that data ends is executed an assumed number of times.
             let known = match one.certainty {
                 Certainty::Exact => true,
                 Certainty::Assumed => context.why.is_some(),

@@ -30,13 +30,10 @@ enum Directive<'s> {
 }
 
 fn directive_of(pragma: &str) -> Directive<'_> {
-    let words = pragma.trim_start().strip_prefix('#');
-    let words = words.and_then(|rest| rest.trim_start().strip_prefix("pragma"));
-    let Some(clauses) = words.and_then(|rest| rest.trim_start().strip_prefix("omp ")) else {
+    let Some(clauses) = clauses_of(pragma) else {
         return Directive::None;
     };
-    let mut named = clauses.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let mut named = named.by_ref().filter(|word| !word.is_empty());
+    let mut named = words(clauses);
     match (named.next(), named.next()) {
         (Some("parallel"), Some("for" | "sections" | "loop" | "master" | "masked")) => {
             Directive::Divided(clauses)
@@ -45,6 +42,30 @@ fn directive_of(pragma: &str) -> Directive<'_> {
         (Some("single" | "master" | "masked" | "for" | "sections" | "loop"), _) => Directive::Once,
         _ => Directive::None,
     }
+}
+
+/// What follows `#pragma omp`.
+fn clauses_of(pragma: &str) -> Option<&str> {
+    let rest = pragma.trim_start().strip_prefix('#')?;
+    let rest = rest.trim_start().strip_prefix("pragma")?;
+    rest.trim_start().strip_prefix("omp ")
+}
+
+fn words(clauses: &str) -> impl Iterator<Item = &str> {
+    let words = clauses.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| !word.is_empty())
+}
+
+/// Whether directives within a region divide work among its threads: others only order what each of them does.
+fn divides_work(region: &str) -> bool {
+    let mut directives = region.lines().filter_map(clauses_of);
+    directives.any(|clauses| {
+        let orders = matches!(
+            words(clauses).next(),
+            Some("critical" | "barrier" | "atomic" | "flush")
+        );
+        !orders
+    })
 }
 
 impl Host<'_> {
@@ -67,8 +88,7 @@ impl Host<'_> {
             thread,
             all: None,
         };
-        let inner = text(node, source);
-        let shares = inner.contains("#pragma omp") && !inner.contains("#pragma omp critical");
+        let shares = divides_work(text(node, source));
         let goes_on = match threads {
             _ if divided => {
                 self.set_team(Some(team(None)));

@@ -82,14 +82,7 @@ impl Fragment {
             (1..=256).contains(&size).then_some(size)
         };
         let (rows, columns, depth) = (side()?, side()?, side()?);
-        let (float, bits) = match parts.next()? {
-            "f16" | "bf16" => (true, 16),
-            "f32" => (true, 32),
-            "f64" => (true, 64),
-            "i8" | "u8" => (false, 8),
-            "i32" => (false, 32),
-            _ => return None,
-        };
+        let (float, bits) = Fragment::element(parts.next()?)?;
         Some(Fragment {
             matrix,
             rows,
@@ -99,6 +92,18 @@ impl Fragment {
             float,
             // A layout reads as a type or as its number.
             by_rows: !matches!(parts.next(), Some("col_major" | "1")),
+        })
+    }
+
+    /// The type of an element, as C++ or PTX spells it: whether it is a float, and its bits.
+    pub fn element(name: &str) -> Option<(bool, u32)> {
+        Some(match name {
+            "f16" | "bf16" => (true, 16),
+            "f32" | "tf32" => (true, 32),
+            "f64" => (true, 64),
+            "i8" | "s8" | "u8" => (false, 8),
+            "i32" | "s32" => (false, 32),
+            _ => return None,
         })
     }
 

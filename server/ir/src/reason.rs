@@ -73,7 +73,7 @@ impl fmt::Display for Reason {
             Reason::StructuredBinding => "structured binding",
             Reason::Goto => "goto",
             Reason::Layouts => {
-                "CuTe layouts need a compiler: name one, and its registers and instructions are shown"
+                "CuTe layouts need a compiler: with one (`warplens.compiler`, `--compiler`) its registers are shown"
             }
             Reason::TooMuch => "expands to too much",
             Reason::Assembly(message) | Reason::Preprocessor(message) => message,

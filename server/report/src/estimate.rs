@@ -278,7 +278,7 @@ fn facts(out: &mut String, result: &KernelResult, style: Style) {
     if result.variant.of > 1 {
         label(out, style, "", &printable(&variant(result)));
     }
-    if result.is_opaque() {
+    if result.is_opaque {
         return;
     }
     let resources = &result.resources;
@@ -524,20 +524,16 @@ fn breakdown(out: &mut String, result: &KernelResult, style: Style) {
 
 /// What would help, the largest gain first.
 fn help(out: &mut String, result: &KernelResult, style: Style) {
-    let Some(all) = result
-        .what_would_help
-        .as_ref()
-        .filter(|all| !all.is_empty())
-    else {
+    if result.help().is_empty() {
         return;
-    };
+    }
     section(out, style, "What would help");
     let mut table = Table::new(&[
         ("line", Align::Right),
         ("edit, finding or cause", Align::Left),
         ("rule", Align::Left),
     ]);
-    for one in all {
+    for one in result.help() {
         let line = one.line.map_or_else(String::new, |line| line.to_string());
         table.row([
             line.into(),
@@ -744,6 +740,7 @@ pub(crate) mod tests {
                 factor: Some("uncoalesced"),
             }]),
             not_understood: Vec::new(),
+            is_opaque: false,
         };
         EstimateDocument {
             schema: "warplens.estimate/1",

@@ -400,7 +400,7 @@ fn facts(out: &mut String, result: &KernelResult) {
         let dynamic = bytes(launch.dynamic_shared_bytes);
         let _ = write!(launched, ", {dynamic} dynamic shared memory");
     }
-    let mut needs = if result.is_opaque() {
+    let mut needs = if result.is_opaque {
         "not known".to_owned()
     } else {
         format!("{}, {}", registers(resources), shared_memory(result))
@@ -413,7 +413,7 @@ fn facts(out: &mut String, result: &KernelResult) {
         );
     }
     let mut resident = residency(result);
-    if let Some(step) = occupancy.next_step.as_ref().filter(|_| !result.is_opaque()) {
+    if let Some(step) = occupancy.next_step.as_ref().filter(|_| !result.is_opaque) {
         let _ = write!(resident, "; {step}");
     }
     out.push_str("<dl>\n");

@@ -106,7 +106,7 @@ fn head(result: &KernelResult) -> String {
         occupancy
             .next_step
             .as_ref()
-            .filter(|_| !result.is_opaque())
+            .filter(|_| !result.is_opaque)
             .map_or_else(String::new, |step| format!(" {step}."))
     );
     if let Some(run) = crate::estimate::run(launch) {
@@ -192,15 +192,11 @@ fn cycles_table(result: &KernelResult) -> Table {
 }
 
 fn what_would_help(out: &mut String, result: &KernelResult) {
-    let Some(all) = result
-        .what_would_help
-        .as_ref()
-        .filter(|all| !all.is_empty())
-    else {
+    if result.help().is_empty() {
         return;
-    };
+    }
     out.push_str("### What would help\n\n");
-    for one in all {
+    for one in result.help() {
         // A cause says its line itself.
         let line = one.line.filter(|_| one.kind != "cause");
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));

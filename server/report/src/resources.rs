@@ -58,7 +58,7 @@ pub(crate) fn shared_memory(result: &KernelResult) -> String {
 
 /// `50 %: 32 warps in 4 blocks on each SM, limited by registers`.
 pub(crate) fn residency(result: &KernelResult) -> String {
-    if result.is_opaque() {
+    if result.is_opaque {
         return "not known".to_owned();
     }
     let occupancy = &result.occupancy;

@@ -238,58 +238,48 @@ impl Table {
 
     /// The table in Markdown.
     pub fn markdown(&self) -> String {
-        self.in_markdown(|cells| cells.join(" | "))
+        in_markdown(self.markdown_cells())
     }
 
     /// The same with columns that are aligned where the text is shown as it is and marks of code are hidden, as Neovim does.
     pub fn aligned_markdown(&self) -> String {
         let shown = |cell: &str| cell.chars().filter(|c| *c != '`').count();
-        let mut widths = vec![3; self.columns.len()];
-        let _ = self.in_markdown(|cells| {
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = shown(cell).max(*width);
+        let mut lines = self.markdown_cells();
+        for (column, (_, align)) in self.columns.iter().enumerate() {
+            let all = lines.iter().filter_map(|cells| cells.get(column));
+            let width = all.map(|cell| shown(cell)).max().unwrap_or(0);
+            for (at, cells) in lines.iter_mut().enumerate() {
+                let Some(cell) = cells.get_mut(column) else {
+                    continue;
+                };
+                let missing = width - shown(cell);
+                // The second line is the rule.
+                let filling = if at == 1 { "-" } else { " " }.repeat(missing);
+                *cell = match align {
+                    Align::Left => format!("{cell}{filling}"),
+                    Align::Right => format!("{filling}{cell}"),
+                };
             }
-            String::new()
-        });
-        self.in_markdown(|cells| {
-            let columns = cells.iter().zip(&widths).zip(&self.columns);
-            let padded = columns.map(|((cell, width), (_, align))| {
-                let missing = width.saturating_sub(shown(cell));
-                match (cell.as_str(), align) {
-                    ("---", _) => format!("{}{cell}", "-".repeat(missing)),
-                    ("---:", _) => format!("{}---:", "-".repeat(width.saturating_sub(4))),
-                    (_, Align::Left) => format!("{cell}{}", " ".repeat(missing)),
-                    (_, Align::Right) => format!("{}{cell}", " ".repeat(missing)),
-                }
-            });
-            padded.collect::<Vec<_>>().join(" | ")
-        })
+        }
+        in_markdown(lines)
     }
 
-    /// The table in Markdown, each line as `joined` makes it of its cells.
-    fn in_markdown(&self, mut joined: impl FnMut(&[String]) -> String) -> String {
-        let mut out = String::new();
+    /// The lines of the table in Markdown: titles, the rule below them, rows.
+    fn markdown_cells(&self) -> Vec<Vec<String>> {
         let escape = |text: &str| escape_markdown(&text.replace('\n', " ")).replace('|', "\\|");
-        let titles: Vec<String> = self
-            .columns
-            .iter()
-            .map(|(title, _)| escape(title))
-            .collect();
-        let _ = writeln!(out, "| {} |", joined(&titles));
-        let rules: Vec<String> = self
-            .columns
-            .iter()
-            .map(|(_, align)| if *align == Align::Left { "---" } else { "---:" }.to_owned())
-            .collect();
-        let _ = writeln!(out, "| {} |", joined(&rules));
-        for row in &self.rows {
-            let cells: Vec<String> = match row {
-                Row::Cells(cells) => cells.iter().map(Cell::markdown).collect(),
-                Row::Heading(text) => vec![format!("**{}**", escape(text))],
-            };
-            let _ = writeln!(out, "| {} |", joined(&cells));
-        }
-        out
+        let titles = self.columns.iter().map(|(title, _)| escape(title));
+        let rule = self.columns.iter().map(|(_, align)| match align {
+            Align::Left => "---".to_owned(),
+            Align::Right => "---:".to_owned(),
+        });
+        let rows = self.rows.iter().map(|row| match row {
+            Row::Cells(cells) => cells.iter().map(Cell::markdown).collect(),
+            Row::Heading(text) => vec![format!("**{}**", escape(text))],
+        });
+        [titles.collect(), rule.collect()]
+            .into_iter()
+            .chain(rows)
+            .collect()
     }
 
     /// The table in HTML, all text escaped. Numbers are of class `n`, meanings are classes by their name.
@@ -370,6 +360,15 @@ fn without_middle(name: &str, width: usize, head: usize) -> String {
     let tail = width.saturating_sub(head + 1).min(letters.len());
     let (first, last) = (letters.iter().take(head), &letters[letters.len() - tail..]);
     first.chain(&['…']).chain(last).collect()
+}
+
+/// Lines of cells as a table of Markdown.
+fn in_markdown(lines: Vec<Vec<String>>) -> String {
+    let mut out = String::new();
+    for cells in lines {
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out
 }
 
 #[cfg(test)]

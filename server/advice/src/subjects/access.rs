@@ -389,11 +389,11 @@ fn finding(ctx: &Context<'_>, group: &Group, gain: f64, alike: Option<&[Group]>)
         n if on_several_lines => Some(format!("so are {n} more accesses")),
         1 => Some(format!(
             "so is one more access to `{}` on this line",
-            access.array
+            wording::array_of(access)
         )),
         n => Some(format!(
             "so are {n} more accesses to `{}` on this line",
-            access.array
+            wording::array_of(access)
         )),
     };
     let cause = match both {

@@ -371,14 +371,7 @@ impl Lowering<'_> {
                         ty: Type::Struct(Arc::clone(&structure)),
                         ..this
                     };
-                    let candidates = methods
-                        .into_iter()
-                        .map(|method| Candidate {
-                            definition: method.definition,
-                            bindings: method.bindings,
-                            this: Some(this.clone()),
-                        })
-                        .collect();
+                    let candidates = Candidate::of_methods(methods, &this);
                     return match self.call_best(candidates, &written.explicit, &arguments, site) {
                         Some(call) => call,
                         None => self.opaque(site, Reason::UnreadFunction, arguments),

@@ -2,6 +2,7 @@
 
 use warplens_syntax::{Kind, Node};
 
+use super::classes::Method;
 use super::instances::is_open;
 use crate::definition::Definition;
 use warplens_ir::{Bindings, Expr, Type};
@@ -35,6 +36,20 @@ pub(super) struct Candidate {
     pub(super) bindings: Bindings,
     /// The object, for a member function.
     pub(super) this: Option<Expr>,
+}
+
+impl Candidate {
+    /// Member functions that may be called for an object.
+    pub(super) fn of_methods(methods: Vec<Method>, this: &Expr) -> Vec<Candidate> {
+        let methods = methods.into_iter();
+        methods
+            .map(|method| Candidate {
+                definition: method.definition,
+                bindings: method.bindings,
+                this: Some(this.clone()),
+            })
+            .collect()
+    }
 }
 
 /// A function without template parameters of its own or of a class, as far as a call decides whether it means it: the same for each

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use warplens_syntax::{Field, Kind, Node};
 
-use super::candidate::Candidate;
 use super::construct::after;
 use super::split::deref;
 use super::{Lowering, Source, parts};
@@ -86,17 +85,9 @@ impl Lowering<'_> {
         if let Type::Struct(structure) = &object.ty
             && let Some(class) = class_of(structure)
         {
-            let constructors = self.methods(&class, &class.name.clone());
-            let candidates: Vec<Candidate> = constructors
-                .into_iter()
-                .map(|method| Candidate {
-                    definition: method.definition,
-                    bindings: method.bindings,
-                    this: Some(object.clone()),
-                })
-                .collect();
-            if !candidates.is_empty()
-                && let Some(call) = self.call_best(candidates, &[], &values, site)
+            let constructors = self.constructors(&class);
+            if !constructors.is_empty()
+                && let Some(call) = self.constructor_call(constructors, object, &values, site)
             {
                 return Some(call);
             }

@@ -973,14 +973,7 @@ impl Lowering<'_> {
         arguments: &[Expr],
         site: Site,
     ) -> Option<Expr> {
-        let candidates = constructors
-            .into_iter()
-            .map(|method| Candidate {
-                definition: method.definition,
-                bindings: method.bindings,
-                this: Some(object.clone()),
-            })
-            .collect();
+        let candidates = Candidate::of_methods(constructors, object);
         self.call_best(candidates, &[], arguments, site)
     }
 
@@ -1013,14 +1006,7 @@ impl Lowering<'_> {
             self.assign_to(id, object.clone(), site, &mut before);
             self.var(id, site)
         };
-        let candidates = methods
-            .into_iter()
-            .map(|method| Candidate {
-                definition: method.definition,
-                bindings: method.bindings,
-                this: Some(this.clone()),
-            })
-            .collect();
+        let candidates = Candidate::of_methods(methods, &this);
         let call = self.call_best(candidates, explicit, arguments, site)?;
         if before.is_empty() {
             return Some(call);

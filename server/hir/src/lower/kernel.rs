@@ -338,13 +338,13 @@ impl Lowering<'_> {
             }
         }
         self.has_layouts = self.is_of_layouts(body_node, source);
-        let mut body = if self.has_layouts {
-            Vec::new()
-        } else {
-            self.block(body_node, source)
-        };
+        let mut body = Vec::new();
+        if !self.has_layouts {
+            body = self.block(body_node, source);
+        }
+        // It may also be a function that it calls.
         if self.has_layouts {
-            body = Vec::new();
+            body.clear();
             self.undefined.clear();
             self.not_understood.clear();
             self.lost(name_site, Reason::Layouts);

@@ -246,16 +246,7 @@ fn spelled_fragment(instruction: &Instruction) -> Option<Fragment> {
     let [Some(rows), Some(columns), Some(depth)] = sides else {
         return None;
     };
-    let (float, bits) = instruction.suffixes().rev().find_map(|suffix| {
-        Some(match suffix {
-            "f16" | "bf16" => (true, 16),
-            "f32" | "tf32" => (true, 32),
-            "f64" => (true, 64),
-            "s8" | "u8" => (false, 8),
-            "s32" => (false, 32),
-            _ => return None,
-        })
-    })?;
+    let (float, bits) = instruction.suffixes().rev().find_map(Fragment::element)?;
     Some(Fragment {
         matrix,
         rows,

@@ -51,7 +51,7 @@ fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding> {
     if gain < wording::WORTH_KNOWING {
         return None;
     }
-    let name = wording::short(&access.array);
+    let name = wording::array_of(access);
     let requests = number(access.requests?);
     Some(Finding {
         rule: RULE.id,

@@ -84,7 +84,7 @@ impl Cure {
 
     /// What to do, and what the lanes do now.
     fn words(&self, access: &Access, lanes: f64) -> (String, String) {
-        let (array, lanes) = (wording::short(&access.array), number(lanes));
+        let (array, lanes) = (wording::array_of(access), number(lanes));
         let text = &access.text;
         match self {
             Cure::Sum => (

@@ -63,7 +63,7 @@ pub(crate) fn finding(ctx: &Context<'_>, atomic: &Atomic<'_>) -> Option<Finding>
         message: wording::sentence([
             Some(format!(
                 "add to `{}` once, after the loop ({} atomics per warp, ideal 1)",
-                wording::short(&access.array),
+                wording::array_of(access),
                 number(updates)
             )),
             Some(format!(

@@ -38,7 +38,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 ),
                 cure: format!(
                     "keep `{}` in shared or global memory",
-                    crate::wording::short(&access.array)
+                    crate::wording::array_of(access)
                 ),
                 cause: format!(
                     "lanes of a warp read different words of the constant `{}`",

@@ -75,8 +75,8 @@ fn finding(ctx: &Context<'_>) -> Option<Finding> {
         message: wording::sentence([
             Some(format!(
                 "copy `{}` to `{}` past the registers ({} stores per warp less)",
-                wording::short(&load.array),
-                wording::short(&access.array),
+                wording::array_of(load),
+                wording::array_of(access),
                 number(saved)
             )),
             Some(format!(

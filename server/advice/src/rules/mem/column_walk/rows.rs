@@ -25,7 +25,12 @@ pub(crate) fn is_walked(
 
 fn is_own_row(access: &Access) -> bool {
     let loads = access.space == Space::Global && access.op == Op::Load;
-    if !loads || access.pattern != Pattern::DataDependent || access.loop_depth == 0 {
+    // Where it is not known which array a pointer leads into, nothing is known of its rows.
+    if !loads
+        || access.array.is_empty()
+        || access.pattern != Pattern::DataDependent
+        || access.loop_depth == 0
+    {
         return false;
     }
     let element = i64::from(access.bytes_per_lane);

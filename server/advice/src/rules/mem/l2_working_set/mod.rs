@@ -78,7 +78,7 @@ fn again(ctx: &Context<'_>, access: &Access, index: usize, l2: f64) -> Option<Fi
         message: wording::sentence([
             Some(format!(
                 "work on one part of `{}` at a time ({} read again, L2 holds {})",
-                wording::short(&access.array),
+                wording::array_of(access),
                 mebibytes(reuse.bytes),
                 mebibytes(l2)
             )),

@@ -132,7 +132,7 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
         }
     };
     let cure = if invariant {
-        let array = wording::short(&worst_access.array);
+        let array = wording::array_of(worst_access);
         format!("load from `{array}` once, before the loop")
     } else {
         "mark the pointers `restrict`".to_owned()
@@ -292,7 +292,7 @@ fn by_hand(ctx: &Context<'_>, turns: &Turns<'_>) -> Vec<Finding> {
             message: wording::sentence([
             Some(format!(
                     "load from `{}` once, before the loop ({} loads, ideal 1)",
-                    wording::short(&access.array),
+                    wording::array_of(access),
                     number(trips)
                 )),
                 Some(format!(

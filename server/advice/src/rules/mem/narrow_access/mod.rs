@@ -79,7 +79,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             message: wording::sentence([
             Some(format!(
                     "access `{}` {bytes} bytes at a time ({} {} of {} bytes)",
-                    wording::short(&access.array),
+                    wording::array_of(access),
                     number(group.len() as f64),
                     words.0,
                     access.bytes_per_lane

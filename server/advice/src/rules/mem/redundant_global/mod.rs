@@ -128,7 +128,7 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
         message: wording::sentence([
             Some(format!(
                 "{} ({} loads of each word, ideal 1)",
-                match (constant, wording::short(&access.array)) {
+                match (constant, wording::array_of(access)) {
                     (true, array) => format!("keep `{array}` in constant memory"),
                     (false, array) => format!("stage `{array}` in shared memory"),
                 },

@@ -10,7 +10,7 @@ use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::{aos, column_walk, misaligned, strided};
 use crate::subjects::access::{self, Candidate, Costly, Loudness};
 use crate::subjects::{flow, siblings};
-use crate::wording::{number, short};
+use crate::wording::{array_of, number};
 use crate::{Context, Finding, Removal};
 
 pub(crate) const RULE: Rule = Rule {
@@ -115,8 +115,8 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                     number(access.ideal_transactions_per_request?)
                 ),
                 cure: match whole {
-                    Some(_) => format!("load each structure of `{}` whole", short(&access.array)),
-                    None => (rule.cure)(&short(&access.array)),
+                    Some(_) => format!("load each structure of `{}` whole", array_of(access)),
+                    None => (rule.cure)(&array_of(access)),
                 },
                 cause: (rule.cause)(&costly),
                 loudness: loudness(ctx, rule.id, index, &turns),
@@ -178,10 +178,7 @@ fn row_by_data(ctx: &Context<'_>, index: usize, access: &Access) -> Candidate {
             units(ctx, access, lanes),
             number(ideal)
         ),
-        cure: format!(
-            "let a warp walk along each row of `{}`",
-            short(&access.array)
-        ),
+        cure: format!("let a warp walk along each row of `{}`", array_of(access)),
         cause: column_walk::rows::cause(access),
         loudness: Loudness::ByGain,
         gain: None,

@@ -48,7 +48,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 message: wording::sentence([
             Some(format!(
                         "load a word of `{}` per lane and broadcast it ({} loads of one word per warp)",
-                        wording::short(&access.array),
+                        wording::array_of(access),
                         number(trips)
                     )),
                     Some(format!(

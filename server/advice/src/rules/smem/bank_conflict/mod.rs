@@ -9,7 +9,7 @@ use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::access::{Candidate, Loudness, apart, findings, plural};
-use crate::wording::{a_number, number, short};
+use crate::wording::{a_number, array_of, number};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -44,7 +44,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             access.bank_conflict_degree.filter(conflicts)?;
             let served = joined(ctx, index).or_else(|| Served::one_by_one(access))?;
             let degree = Some(served.degree).filter(conflicts)?;
-            let array = short(&access.array);
+            let array = array_of(access);
             let against = format!("against {}-way bank conflict", a_number(degree));
             Some(Candidate {
                 rule: RULE.id,
