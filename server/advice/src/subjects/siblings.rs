@@ -146,9 +146,16 @@ pub(crate) fn is_piece(ctx: &Context<'_>, index: usize) -> bool {
             .is_some_and(|(moved, whole)| moved <= whole + 1e-6)
 }
 
-/// Bytes between neighbouring lanes, where some lie between their elements.
+/// Bytes between neighbouring lanes, or between neighbouring rows of lanes that take one word each, where some lie between their
+/// elements.
 fn span(access: &Access) -> Option<u64> {
-    let apart = access.stride.as_ref()?.bytes.unsigned_abs();
+    let by_lane = access.stride.as_ref().map_or(0, |stride| stride.bytes);
+    let by_row = || {
+        let thread = access.linear.as_ref()?.thread;
+        (thread[0] == 0).then(|| thread.into_iter().find(|step| *step != 0))?
+    };
+    let apart = if by_lane == 0 { by_row()? } else { by_lane };
+    let apart = apart.unsigned_abs();
     (access.space == Space::Global && apart > u64::from(access.bytes_per_lane)).then_some(apart)
 }
 
