@@ -34,7 +34,7 @@ const RUNTIME: &str = include_str!("hosts/runtime.cpp");
 const OWN: [&str; 2] = ["tests/kernels", "tests/hosts"];
 
 /// How they are started, by the names of their files: small, as the kernels run on this machine.
-const RUNS: [(&str, &[&str]); 13] = [
+const RUNS: [(&str, &[&str]); 14] = [
     (
         "black_scholes.cu",
         &["--n 64 --repeat 0", "--n 100 --block 64 --repeat 3"],
@@ -49,6 +49,7 @@ const RUNS: [(&str, &[&str]); 13] = [
         "matmul_tiles.cu",
         &["--n 384 --repeat 0 --kernel matmul_tile_16"],
     ),
+    ("quantised.cu", &["--n 128 --repeat 0"]),
     ("n_body.cu", &["--n 256 --repeat 0"]),
     ("reduction.cu", &["--n 5000 --repeat 2"]),
     ("scan.cu", &["--n 512 --repeat 2 --block 64"]),
