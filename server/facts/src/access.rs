@@ -681,14 +681,20 @@ impl Measure<'_> {
         }
         let value = self.arena.value(total)?;
         let symbolic = self.arena.as_const(total).is_none();
-        let (constant, terms) = self.arena.terms(total);
+        // A walk to lower addresses is as far from lane to lane: what is read is the distance, without its direction.
+        let distance = if value < 0 {
+            self.arena.neg(total)
+        } else {
+            total
+        };
+        let (constant, terms) = self.arena.terms(distance);
         let in_bytes = constant % bytes != 0 || terms.iter().any(|&(_, c)| c % bytes != 0);
         let told = if in_bytes {
-            total
+            distance
         } else {
             let divisor = self.arena.constant(bytes);
             self.arena
-                .binary(warplens_symbolic::BinaryOp::Div, total, divisor)
+                .binary(warplens_symbolic::BinaryOp::Div, distance, divisor)
         };
         Some(Stride {
             bytes: value,

@@ -132,9 +132,9 @@ pub struct AlignedRequests {
 /// The distance between lanes that are neighbours along one thread coordinate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stride {
-    /// In bytes, under this launch and these arguments.
+    /// In bytes, under this launch and these arguments; below zero where the next lane has the lower address.
     pub bytes: i64,
-    /// As the source says it, in elements: `1`, `32`, `n`.
+    /// As the source says it, in elements and without its sign: `1`, `32`, `n`.
     pub text: String,
     /// The text is in bytes: the distance is no whole number of elements.
     pub in_bytes: bool,
