@@ -224,13 +224,13 @@ pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
         else {
             continue;
         };
-        let command = match list.split_once("COMMAND") {
-            Some((_, command)) => command,
+        let (test, command) = match list.split_once("COMMAND") {
+            Some((test, command)) => (test.trim().strip_prefix("NAME").unwrap_or(test), command),
             // The old form: a name, then the command.
             None => list
                 .trim()
                 .split_once(char::is_whitespace)
-                .map_or("", |(_, rest)| rest),
+                .unwrap_or_default(),
         };
         let around = before
             .rfind("foreach(")
@@ -252,19 +252,71 @@ pub fn in_cmake(text: &str, program: Program) -> Vec<RunLine> {
                 variables.insert(name.to_owned(), (*value).to_owned());
             }
             let words = split_command(&with_values(command, &variables));
+            let mut environment = environment_of(text, test.trim(), &variables);
+            let (set, words) = set_for_command(&words);
+            environment.extend(set);
             if let Some((first, arguments)) = words.split_first()
                 && program.is(first)
             {
                 found.push(RunLine {
                     program: first.clone(),
                     arguments: arguments.iter().map(|word| one_word(word)).collect(),
-                    environment: Vec::new(),
+                    environment,
                     line: before.matches('\n').count() + 1,
                 });
             }
         }
     }
     found
+}
+
+/// The property `ENVIRONMENT` of a test, by `set_tests_properties` or `set_property`.
+fn environment_of(
+    text: &str,
+    test: &str,
+    variables: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let mut environment = Vec::new();
+    for (at, _) in text.match_indices("ENVIRONMENT").take(MOST_TESTS) {
+        let Some(open) = text[..at].rfind('(') else {
+            continue;
+        };
+        let command = text[..open].split_whitespace().next_back();
+        let words = split_command(&with_values(&text[open + 1..at], variables));
+        let tests = match (command, words.split_first()) {
+            (Some("set_tests_properties"), Some(_)) => words.as_slice(),
+            (Some("set_property"), Some((kind, rest))) if kind == "TEST" => rest,
+            _ => continue,
+        };
+        let test = with_values(test, variables);
+        let named = tests
+            .iter()
+            .take_while(|word| !word.starts_with("PROPERT"))
+            .any(|word| *word == test);
+        let values = text[at..].split_once(char::is_whitespace);
+        let values = values.map_or("", |(_, rest)| rest.split(')').next().unwrap_or(rest));
+        if named {
+            let words = split_command(&with_values(values, variables));
+            let set = words.iter().flat_map(|word| word.split(';'));
+            let set: Vec<String> = set.map(str::to_owned).collect();
+            let set = set.into_iter().take_while(|word| word.contains('='));
+            environment.extend(set_before(&set.collect::<Vec<_>>()));
+        }
+    }
+    environment
+}
+
+/// What `cmake -E env NAME=VALUE … program` and `env NAME=VALUE … program` set, and the command behind.
+fn set_for_command(words: &[String]) -> (Vec<(String, String)>, &[String]) {
+    let before = match words {
+        [_, e, env, ..] if e == "-E" && env == "env" => 3,
+        [env, ..] if env == "env" => 1,
+        _ => return (Vec::new(), words),
+    };
+    let behind = &words[before..];
+    let set = behind.iter().take_while(|word| word.contains('=')).count();
+    let (set, command) = behind.split_at(set);
+    (set_before(set), command)
 }
 
 /// The lines that start the program: `./main 10000 200`, with or without a prompt before it, behind others, or quoted in a sentence.
@@ -836,6 +888,29 @@ mod tests {
         let unknown = in_cmake("add_test(NAME a COMMAND main ${N})", ONLY);
         assert_eq!(arguments(unknown), Some((words(&["\0"]), 1)));
         assert_eq!(in_cmake("add_test(NAME a COMMAND ${EXE} 3)", ONLY), []);
+        let environments = "foreach(n 1 2)\nadd_test(NAME t${n} COMMAND main ${n})\nendforeach()\n\
+             set_tests_properties(t1 t3 PROPERTIES TIMEOUT 5 ENVIRONMENT \"BLOCK=64;LOG=1\" LABELS gpu)\n\
+             set_property(TEST t2 PROPERTY ENVIRONMENT BLOCK=512)\n\
+             add_test(last ${CMAKE_COMMAND} -E env BLOCK=32 main 9)\n";
+        let found = in_cmake(environments, ONLY).into_iter();
+        let found: Vec<_> = found
+            .map(|found| {
+                let set = found
+                    .environment
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"));
+                (found.arguments.join(" "), set.collect::<Vec<_>>().join(" "))
+            })
+            .collect();
+        let expected = [
+            ("1", "BLOCK=64 LOG=1"),
+            ("2", "BLOCK=512"),
+            ("9", "BLOCK=32"),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(given, set)| (given.to_owned(), set.to_owned()))
+        );
         let readme = "Build it, then\n\n    $ ./main 1000 10\n";
         assert_eq!(
             arguments(in_script(readme, ONLY)),

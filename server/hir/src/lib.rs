@@ -25,7 +25,8 @@ mod unit;
 
 pub use definition::{Definition, node_ending, text_hash};
 pub use lower::{
-    HostName, Lowering, Source, TemplateArguments, following, is_cut_off, lacks_body, lower,
+    HostName, Lowering, Source, TemplateArguments, default_value, following, is_cut_off,
+    lacks_body, lower,
 };
 pub use names::{Named, Scope};
 pub use namespaces::{Space, namespaces_around, nearest};

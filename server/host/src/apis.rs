@@ -580,6 +580,10 @@ impl Host<'_> {
                 }
                 Some(Value::Unknown)
             }
+            ("enqueueWriteBuffer", _) if self.running.is_some() => {
+                self.written_buffer(&value(0), &value(2), &value(4), &value(3));
+                Some(Value::Unknown)
+            }
             ("enqueueNDRangeKernel", _) => {
                 let Value::Object(kernel, slot) = value(0) else {
                     return Some(Value::Unknown);

@@ -41,11 +41,13 @@ impl Host<'_> {
         let mut frame = self.frame(name, class.clone(), node.start_byte(), source);
         frame.mark = 0;
         self.frames.push(frame);
-        if let Some(class) = class
-            && self.index.classes.contains_key(&class)
-        {
+        if let Some(class) = class {
             let place = self.temporary(Type::Unknown(String::new()), Value::Unknown);
-            let value = self.any_object(&class, place.slot);
+            let value = if self.index.classes.contains_key(&class) {
+                self.any_object(&class, place.slot)
+            } else {
+                Value::record(&class, self.agreed_fields(&class))
+            };
             self.slots[place.slot].value = value;
             if let Some(frame) = self.frames.last_mut() {
                 frame.this = Some(place);
@@ -90,6 +92,7 @@ impl Host<'_> {
             this: None,
             result: None,
             returns: Vec::new(),
+            past: Vec::new(),
             mark: self.mark(),
             beside: self.beside,
             own_call: None,
@@ -911,6 +914,7 @@ impl Host<'_> {
             this: lambda.this.clone(),
             result: None,
             returns: Vec::new(),
+            past: Vec::new(),
             mark: self.mark(),
             beside: self.beside,
             own_call: outer.own_call.clone(),

@@ -6,13 +6,52 @@
 use std::ops::Range;
 
 use warplens_syntax::nodes::PointerExpression;
-use warplens_syntax::{BinaryOperator, Expanded, Field, Kind, Node, PointerOperator, is_word_part};
+use warplens_syntax::{
+    AssignOperator, BinaryOperator, Expanded, Field, Kind, Node, PointerOperator, assigned,
+    is_word_part,
+};
 
 /// More places of a name than this count as a change.
 const MOST_PLACES: usize = 2_000;
 
+/// `name = value`, `name.member = value`.
+#[derive(Debug)]
+pub(super) struct Assignment<'t> {
+    /// The members behind the name, outermost first.
+    pub(super) members: Vec<&'t str>,
+    pub(super) value: Node<'t>,
+}
+
 /// True where the text may change what has this name, outside the bytes `skipped`.
 pub(super) fn is_changed(parsed: &Expanded, name: &str, skipped: &[Range<usize>]) -> bool {
+    let mut places = places(parsed, name, skipped).enumerate();
+    places.any(|(at, node)| at >= MOST_PLACES || node.is_some_and(changes))
+}
+
+/// Every change of what has this name, outside the bytes `skipped`; `None` where one is no plain assignment.
+pub(super) fn assignments<'t>(
+    parsed: &'t Expanded,
+    name: &str,
+    skipped: &[Range<usize>],
+) -> Option<Vec<Assignment<'t>>> {
+    let mut all = Vec::new();
+    for (at, node) in places(parsed, name, skipped).enumerate() {
+        if at >= MOST_PLACES {
+            return None;
+        }
+        if let Some(node) = node.filter(|node| changes(*node)) {
+            all.push(plain_assignment(node, &parsed.text)?);
+        }
+    }
+    Some(all)
+}
+
+/// Where this name is in the text, outside the bytes `skipped`.
+fn places<'t>(
+    parsed: &'t Expanded,
+    name: &str,
+    skipped: &[Range<usize>],
+) -> impl Iterator<Item = Option<Node<'t>>> {
     let text = &parsed.text;
     let root = parsed.tree.root_node();
     let places = text.match_indices(name).map(|(start, _)| start);
@@ -21,10 +60,31 @@ pub(super) fn is_changed(parsed: &Expanded, name: &str, skipped: &[Range<usize>]
             && !text[start + name.len()..].starts_with(is_word_part);
         whole && !skipped.iter().any(|range| range.contains(start))
     });
-    places.enumerate().any(|(at, start)| {
-        let node = root.descendant_for_byte_range(start, start + name.len());
-        at >= MOST_PLACES || node.is_some_and(changes)
-    })
+    places.map(move |start| root.descendant_for_byte_range(start, start + name.len()))
+}
+
+/// The assignment that a name begins, which may be the field of another object.
+fn plain_assignment<'t>(name: Node<'t>, text: &'t str) -> Option<Assignment<'t>> {
+    let mut members = Vec::new();
+    let mut at = name;
+    loop {
+        let parent = at.parent()?;
+        match parent.kind() {
+            Kind::FieldExpression => {
+                let field = parent.field(Field::Field)?;
+                if field.id() != at.id() {
+                    members.push(&text[field.byte_range()]);
+                }
+            }
+            Kind::ParenthesizedExpression => {}
+            Kind::AssignmentExpression if assigned(parent) == Some(AssignOperator::Plain) => {
+                let value = parent.field(Field::Right)?;
+                return Some(Assignment { members, value });
+            }
+            _ => return None,
+        }
+        at = parent;
+    }
 }
 
 /// Whether the expression around a name changes what it names, or a part of that.
@@ -80,6 +140,32 @@ mod tests {
     fn changed(body: &str) -> bool {
         let parsed = Expanded::fragment(&format!("void f() {{ {body} }}"), Language::Cuda);
         is_changed(&parsed, "n", &[])
+    }
+
+    #[test]
+    fn plain_assignments_are_told_with_their_members() {
+        let told = |body: &str| {
+            let parsed = Expanded::fragment(&format!("void f() {{ {body} }}"), Language::Cuda);
+            let all = assignments(&parsed, "n", &[])?;
+            let all = all.iter().map(|one| {
+                let value = &parsed.text[one.value.byte_range()];
+                format!("{}={value}", one.members.join("."))
+            });
+            Some(all.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(
+            told("n = 1; this->n.x = 2; int m = n; (n).y = m;").as_deref(),
+            Some("=1 x=2 y=m")
+        );
+        for other in [
+            "n += 1;",
+            "n = 1; n++;",
+            "g(&n);",
+            "n[0] = 1;",
+            "n = m = 1; *n = 2;",
+        ] {
+            assert_eq!(told(other), None, "{other}");
+        }
     }
 
     #[test]

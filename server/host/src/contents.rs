@@ -214,6 +214,60 @@ impl Host<'_> {
         }
     }
 
+    /// `clEnqueueWriteBuffer` and its like: a buffer is written from the host's memory.
+    pub(super) fn written_buffer(
+        &mut self,
+        buffer: &Value,
+        offset: &Value,
+        from: &Value,
+        bytes: &Value,
+    ) {
+        if offset.as_int() == Some(0) {
+            self.copied_bytes(buffer, from, bytes);
+        } else if let Value::Address(buffer) = buffer {
+            self.forget(buffer.slot);
+        }
+    }
+
+    /// `clEnqueueFillBuffer`: the numbers that `pattern` leads to, again and again.
+    pub(super) fn filled_with(
+        &mut self,
+        buffer: &Value,
+        pattern: &Value,
+        offset: &Value,
+        bytes: &Value,
+    ) {
+        let Value::Address(to) = buffer else {
+            return;
+        };
+        let pattern = match pattern {
+            Value::Address(place) => self
+                .data_of(place.slot)
+                .and_then(|data| data.0.bytes_from(self.offset_in(place)?)),
+            _ => None,
+        };
+        let count = bytes.as_int().and_then(|count| usize::try_from(count).ok());
+        match (pattern.as_deref(), count, offset.as_int()) {
+            (Some([byte, others @ ..]), _, Some(0)) if others.iter().all(|one| one == byte) => {
+                self.filled_bytes(buffer, &Value::int(i64::from(*byte)), bytes);
+            }
+            (Some(pattern), Some(count), Some(0))
+                if count as u64 <= LARGEST
+                    && self.bytes_behind(buffer) == Some(count as u64)
+                    && self.makes(count as u64) =>
+            {
+                let all = pattern.repeat(count.div_ceil(pattern.len().max(1)));
+                if all.len() == count {
+                    let data = Value::Data(DataRef::new(Data::known(None, all)));
+                    self.write(&whole(to.slot), data);
+                } else {
+                    self.forget(to.slot);
+                }
+            }
+            _ => self.forget(to.slot),
+        }
+    }
+
     /// What the memory holds that a launch's arguments point to, where all of it is known.
     pub(super) fn contents_of(&mut self, arguments: &[Value]) -> Vec<Option<Arc<[u8]>>> {
         if self.running.is_none() || self.beside > 0 {

@@ -2,7 +2,7 @@
 //!
 //! What holds: where a class has specialisations, what is not known to be one of them or none is unknown.
 
-use warplens_hir::Source;
+use warplens_hir::{Source, default_value};
 use warplens_ir::{Bound, Type};
 use warplens_syntax::{Field, Kind, Node};
 
@@ -38,11 +38,13 @@ impl<'p> Host<'p> {
             let constant = one.kind() == Kind::FieldDeclaration
                 && text(one, own).contains("static")
                 && text(one, own).contains("const");
-            let declarator = one.field(Field::Declarator).filter(|_| constant)?;
-            (text(declared_name(declarator), own) == wanted).then_some((one, declarator))
+            let all: Vec<Node> = one.fields(Field::Declarator).collect();
+            let mut all = all.into_iter().filter(|_| constant);
+            let named = |one: &Node| text(declared_name(*one), own) == wanted;
+            all.find(named).map(|declarator| (one, declarator))
         });
         let (declaration, declarator) = declared?;
-        let value = declaration.field(Field::DefaultValue)?;
+        let value = default_value(declaration, declarator, own)?;
         let instance = self.instantiated(&name, Some(list), source);
         let bindings = instance.bindings_of(&name);
         let value = self.under(bindings.clone(), own, |host| host.eval(value, own));

@@ -1,7 +1,7 @@
 //! Where kernels are launched in a file, and with what.
 //!
 //! Host functions are walked as a program would run them, with what their text decides: `walk` has the statements,
-//! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes, `operators` theirs,
+//! `evaluate` the expressions, `calls` the functions they call (`parameters` what these are given, `objects` the classes, `agreed` what all functions of one agree on, `operators` theirs,
 //! `containers` and `standard` those of the standard library, `algorithms` what fills these, `unread` what is not walked), `apis` the
 //! launches, `exceptions` what is thrown and caught, `jumps` where `goto` leads, `regions` what threads of OpenMP do, `pointees` where lost pointers may lead, `handles` what is launched by name, `graphs` what is launched again and again and `captured` what that holds, `events` what else is done with the GPU, `loops` and `memory` what is done
 //! around a launch, `value` what a variable holds, `texts` how texts are put together, `builds` what programs are built
@@ -10,6 +10,7 @@
 //! Where a condition is not known both sides are walked, and what differs afterwards is not known. Work is
 //! bounded: what goes beyond is unknown, never guessed.
 
+mod agreed;
 mod algorithms;
 mod apis;
 mod arguments;

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use warplens_syntax::{Field, Kind, Node, has_word};
 
 use super::arguments::{Argument, Named};
-use super::changes::is_changed;
 use super::containers::{has_container, whole};
 use super::index::{class_name, declared_name, declares_function, plain};
 use super::leaving::Thrown;
@@ -716,21 +715,14 @@ impl<'p> Host<'p> {
         };
         let mut record = (*record).clone();
         for (name, value) in &mut record.fields {
-            // A field that more than the constructors change.
-            if *value != Value::Unknown && self.is_changed_outside(name, &constructors) {
-                *value = Value::Unknown;
-            }
+            // What more than the constructors change. The declaration's `=` is not a change.
+            let changed = constructors.iter().map(|(node, _)| node.byte_range());
+            let variables = self.index.variables.get(name).into_iter().flatten();
+            let declarations = variables.map(|variable| variable.declaration.byte_range());
+            let skipped: Vec<_> = changed.chain(declarations).collect();
+            *value = self.agreed(name, Some(class), value, &skipped);
         }
         Value::Record(Rc::new(record))
-    }
-
-    fn is_changed_outside(&self, field: &str, constructors: &[(Node, Source)]) -> bool {
-        let constructors = constructors.iter().map(|(node, _)| node.byte_range());
-        // The declaration's `=` is not a change.
-        let variables = self.index.variables.get(field).into_iter().flatten();
-        let declarations = variables.map(|variable| variable.declaration.byte_range());
-        let skipped: Vec<_> = constructors.chain(declarations).collect();
-        is_changed(self.parsed, field, &skipped)
     }
 
     /// The fields of a class with their default initialisers.

@@ -15,6 +15,7 @@ use super::events::{
     Around, Decides, Direction, HostCopy, HostEvent, HostEventKind, HostPlace, HostSize,
     MemoryKind, Often, OpenTimes, Past, Side, Wait,
 };
+use super::leaving::Leaving;
 use super::nodes::{condition_in, quoted, text};
 use super::state::Host;
 use super::value::{Value, binary};
@@ -27,6 +28,13 @@ const DEEPEST_AGAIN: u32 = 300;
 
 /// Conditions around one event that are named.
 const MOST_DECIDING: usize = 4;
+
+/// What a side of a condition leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    Function,
+    Program,
+}
 
 impl Host<'_> {
     /// The walk comes into a loop or a side of a condition.
@@ -121,10 +129,70 @@ impl Host<'_> {
         }
     }
 
+    /// Walks a side of a condition that is not known. Also what the program leaves there behind launches; where it leaves without
+    /// one, something failed.
+    pub(super) fn alternative(
+        &mut self,
+        side: impl FnOnce(&mut Self) -> bool,
+    ) -> (bool, Option<Left>) {
+        let (events, returns) = (self.events.len(), self.returns());
+        let mut ended = false;
+        let goes_on = self.perhaps(|host| {
+            let goes_on = side(host);
+            ended = matches!(host.leaving, Some(Leaving::Ended));
+            goes_on
+        });
+        let done = self.events.get(events..).unwrap_or_default();
+        let launched = done
+            .iter()
+            .any(|event| matches!(event.kind, HostEventKind::Launch(_)));
+        let left = match (ended, self.returns() > returns) {
+            _ if goes_on || !launched => None,
+            (true, _) => Some(Left::Program),
+            (false, true) => Some(Left::Function),
+            (false, false) => None,
+        };
+        (goes_on, left)
+    }
+
+    fn returns(&self) -> usize {
+        self.frames.last().map_or(0, |frame| frame.returns.len())
+    }
+
+    /// What follows is done where the program took the other side of a condition. Not told where more conditions are around it.
+    pub(super) fn past_alternative(
+        &mut self,
+        left: Option<Left>,
+        condition: Node,
+        side: Side,
+        source: Source,
+    ) {
+        let frame = match left {
+            None => return,
+            Some(Left::Program) => 0,
+            Some(Left::Function) => self.frames.len().saturating_sub(1),
+        };
+        let since = self.frames.get(frame).map_or(0, |frame| frame.around);
+        let around = self.around.get(since..).unwrap_or_default();
+        if around
+            .iter()
+            .any(|around| around.is_open || around.decides.is_loop())
+        {
+            return;
+        }
+        self.enter(Some(condition), side, true, source);
+        if let Some(other) = self.around.pop()
+            && let Some(frame) = self.frames.get_mut(frame)
+        {
+            frame.past.push(other.decides);
+        }
+    }
+
     /// Whether a condition that is not known decides if the program comes here.
     pub(super) fn is_doubtful(&self) -> bool {
         let mut around = self.around.iter();
         around.any(|around| around.is_open || around.past.is_open())
+            || self.frames.iter().any(|frame| !frame.past.is_empty())
     }
 
     /// Whether a function that is being walked may be called again: in a run, where nothing unknown has decided since the first of
@@ -195,21 +263,22 @@ impl Host<'_> {
                 open: Vec::new(),
             };
         }
-        let mut deciding: Vec<(&Arc<Decides>, u64)> = Vec::new();
-        let mut is_cut = false;
-        for around in &self.around {
+        let own = self.around.iter().flat_map(|around| {
             let own = around.is_open.then_some((&around.decides, around.certain));
             let past = around.past.sides.iter().map(|side| (side, 0));
-            for one in own.into_iter().chain(past) {
-                // The side that does not lead to a `continue`, and what is past it.
-                let known = deciding.iter().any(|(known, _)| *known == one.0);
-                if !known && deciding.len() < MOST_DECIDING {
-                    deciding.push(one);
-                } else {
-                    is_cut |= !known;
-                }
+            own.into_iter().chain(past)
+        });
+        let left = self.frames.iter().flat_map(|frame| &frame.past);
+        let mut deciding: Vec<(&Arc<Decides>, u64)> = Vec::new();
+        let mut is_cut = self.around.iter().any(|around| around.past.is_cut);
+        for one in own.chain(left.map(|side| (side, 0))) {
+            // The side that does not lead to a `continue`, and what is past it.
+            let known = deciding.iter().any(|(known, _)| *known == one.0);
+            if !known && deciding.len() < MOST_DECIDING {
+                deciding.push(one);
+            } else {
+                is_cut |= !known;
             }
-            is_cut |= around.past.is_cut;
         }
         let turn = self.around.iter().map(|around| around.turn).sum();
         let open = OpenTimes {
@@ -513,7 +582,11 @@ impl Host<'_> {
         }
         let bytes = bytes.and_then(|bytes| i64::try_from(bytes).ok());
         let bytes = bytes.map_or(Value::Unknown, |bytes| Value::Int(bytes, 64, false));
-        self.memory_of(&bytes, MemoryKind::Device)
+        let memory = self.memory_of(&bytes, MemoryKind::Device);
+        if let Some(from) = host.and_then(|at| values.get(at)) {
+            self.copied_bytes(&memory, from, &bytes);
+        }
+        memory
     }
 
     /// Bytes from one element of an array to another.

@@ -10,7 +10,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, has_word};
 use super::captured::Graphs;
 use super::changes::is_changed;
 use super::data::DataRef;
-use super::events::{Around, HostEvent, MemoryKind};
+use super::events::{Around, Decides, HostEvent, MemoryKind};
 use super::index::Function;
 use super::index::Index;
 use super::leaving::{Jump, Leaving};
@@ -24,7 +24,7 @@ use super::{Build, HeaderNames, Met};
 use warplens_hir::Constant;
 use warplens_hir::HostName;
 use warplens_hir::Unit;
-use warplens_hir::{Lowering, Source};
+use warplens_hir::{Lowering, Source, default_value};
 use warplens_ir::Type;
 use warplens_ir::{Bindings, Bound};
 
@@ -175,6 +175,8 @@ pub(super) struct Frame {
     pub(super) result: Option<Value>,
     /// The state at each `return`.
     pub(super) returns: Vec<Changes>,
+    /// Sides of conditions whose other sides returned behind launches.
+    pub(super) past: Vec<Arc<Decides>>,
     /// Where its changes begin in the journal.
     pub(super) mark: usize,
     /// How many conditions that do not hold were around its call.
@@ -917,12 +919,16 @@ impl<'p> Host<'p> {
         self.slots[slot].constant = constant;
         let initialised = variable.declarator.kind() == Kind::InitDeclarator
             || variable.declarator.field(Field::DefaultValue).is_some()
-            || variable.declaration.field(Field::DefaultValue).is_some();
+            || default_value(variable.declaration, variable.declarator, source).is_some();
         let starts_so = self.from_main && initialised && !elsewhere && !several;
         if !fixed && !starts_so {
-            self.slots[slot].value = Value::Unknown;
+            let first = std::mem::replace(&mut self.slots[slot].value, Value::Unknown);
+            // Any other is zero before it is written, which is a value like the others.
+            if matches!(first, Value::Dims(_)) && self.running.is_none() && !elsewhere && !several {
+                self.slots[slot].value = self.agreed(name, None, &first, declaration.as_slice());
+            }
         }
-        if !fixed {
+        if !fixed && (starts_so || self.slots[slot].value == Value::Unknown) {
             self.changing.push(slot);
         }
         self.globals.insert(name.to_owned(), Some(slot));
@@ -1089,6 +1095,7 @@ impl Frame {
             this: None,
             result: None,
             returns: Vec::new(),
+            past: Vec::new(),
             mark: 0,
             beside: 0,
             own_call: None,

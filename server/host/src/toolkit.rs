@@ -88,7 +88,27 @@ impl Host<'_> {
             }
             "clCreateBuffer" => {
                 self.write_at(&value(4), success);
-                self.memory_of(&value(2), MemoryKind::Device)
+                let memory = self.memory_of(&value(2), MemoryKind::Device);
+                let flags = arguments.get(1).and_then(|flags| flags.node);
+                if flags.is_some_and(|flags| text(flags, source).contains("HOST_PTR")) {
+                    self.copied_bytes(&memory, &value(3), &value(2));
+                }
+                memory
+            }
+            "clEnqueueWriteBuffer" => {
+                self.written_buffer(&value(1), &value(3), &value(5), &value(4));
+                success
+            }
+            "clEnqueueCopyBuffer" => {
+                match value(3).as_int() {
+                    Some(0) => self.written_buffer(&value(2), &value(4), &value(1), &value(5)),
+                    _ => self.written_buffer(&value(2), &Value::Unknown, &value(1), &value(5)),
+                }
+                success
+            }
+            "clEnqueueFillBuffer" => {
+                self.filled_with(&value(1), &value(2), &value(4), &value(5));
+                success
             }
             "clSVMAlloc" => self.memory_of(&value(2), MemoryKind::Managed),
             "memcpy" | "memmove" | "cudaMemcpy" | "hipMemcpy" | "cudaMemcpyAsync"

@@ -651,7 +651,7 @@ pub(super) fn rounded(value: f64, bits: u8) -> f64 {
     }
 }
 
-fn lane(name: &str) -> Option<usize> {
+pub(super) fn lane(name: &str) -> Option<usize> {
     match name {
         "x" | "width" => Some(0),
         "y" | "height" => Some(1),

@@ -15,7 +15,7 @@ use super::objects::arguments_of_type;
 use super::state::{Breakable, Host};
 use super::value::{GAP, MAP, MOST_ELEMENTS, Meaning, Place, Step, Value, binary};
 use warplens_hir::HostName;
-use warplens_hir::{Source, following, is_cut_off};
+use warplens_hir::{Source, default_value, following, is_cut_off};
 use warplens_ir::Type;
 
 /// Elements of an array that nothing was put into and that is gone through one by one, at most.
@@ -372,15 +372,16 @@ impl Host<'_> {
                 let mark = self.mark();
                 self.enter(Some(condition), Side::Then, true, source);
                 self.suppose(condition, true, false, source);
-                let first = self.perhaps(then);
+                let (first, first_left) = self.alternative(then);
                 let first_changes = self.changes(mark);
                 self.take_back(mark);
                 self.leave();
                 self.enter(Some(condition), Side::Else, true, source);
                 self.suppose(condition, false, false, source);
-                let second = self.perhaps(otherwise);
+                let (second, second_left) = self.alternative(otherwise);
                 self.leave();
                 if !first {
+                    self.past_alternative(first_left, condition, Side::Else, source);
                     return second;
                 }
                 let second_changes = self.changes(mark);
@@ -388,6 +389,7 @@ impl Host<'_> {
                 if second {
                     self.join(&[first_changes, second_changes]);
                 } else {
+                    self.past_alternative(second_left, condition, Side::Then, source);
                     self.join(&[first_changes]);
                 }
                 true
@@ -1073,7 +1075,7 @@ impl Host<'_> {
                 declarator.field(Field::Declarator)?,
                 declarator.field(Field::Value),
             ),
-            _ => (declarator, node.field(Field::DefaultValue)),
+            _ => (declarator, default_value(node, declarator, source)),
         };
         if !matches!(name.kind(), Kind::Identifier | Kind::FieldIdentifier) {
             return None;
@@ -1180,7 +1182,7 @@ impl Host<'_> {
         let value_node = declarator
             .field(Field::Value)
             .or_else(|| declarator.field(Field::DefaultValue))
-            .or_else(|| node.field(Field::DefaultValue));
+            .or_else(|| default_value(node, declarator, source));
         let mut ty = self.declared_type(ty_node, declarator, source);
         let container = !array && matches!(ty, Type::Array(..));
         let auto = matches!(&ty, Type::Unknown(name) if name == "auto");

@@ -108,3 +108,40 @@ fn a_jump_back_is_a_loop_in_the_events() {
     assert!(open.deciding[0].is_loop());
     assert_eq!(&*open.deciding[0].text, "again");
 }
+
+#[test]
+fn what_follows_a_way_out_behind_a_launch_is_done_where_the_program_did_not_take_it() {
+    let counts = |before: &str, body: &str| -> Vec<Option<u64>> {
+        let sites = launches(
+            before,
+            &format!("{READ} int *d; cudaMalloc(&d, 400); {body}"),
+        );
+        sites.iter().map(|site| site.count).collect()
+    };
+    let (a, b) = ("k<<<1, 32>>>(d, 100);", "k<<<2, 32>>>(d, 100);");
+    let other = |left: &str| counts("", &format!("if (u > 3) {{ {a} {left} }} {b}"));
+    assert_eq!(other("exit(0);"), [None, None]);
+    assert_eq!(other("return 0;"), [None, None]);
+    assert_eq!(other(""), [None, Some(1)]);
+    assert_eq!(
+        counts(
+            "",
+            &format!("if (u > 3) {{ }} else {{ {a} return 0; }} {b}")
+        ),
+        [None, None]
+    );
+    // What leaves without a launch failed.
+    assert_eq!(
+        counts(
+            "",
+            &format!("if (!u) exit(1); {a} if (u < 0) return 1; {b}")
+        ),
+        [Some(1), Some(1)]
+    );
+    // The function that returns is left, not its caller.
+    let function = format!("void f(int u, int *d) {{ if (u > 3) {{ {a} return; }} {b} }}");
+    assert_eq!(
+        counts(&function, "f(u, d); k<<<3, 32>>>(d, 100);"),
+        [None, None, Some(1)]
+    );
+}

@@ -366,6 +366,45 @@ fn calls() {
             "struct R { int b; R() { b = 64; } void set(int n) { b = n; } void run() { k<<<1, b>>>(); } };",
             &["k[1][?]"],
         ),
+        // All functions of the class write the same.
+        (
+            "#define SIDE 32\nclass R { dim3 b, g; int n; void init(); void run(); };
+             void R::init() { b.x = SIDE; this->b.y = 8; b.z = 1; g.x = (n - 1) / SIDE + 1; }
+             void R::run() { k<<<g, b>>>(); }",
+            &["k[?][32,8]"],
+        ),
+        (
+            "template <class T> class M { void config() { b.x = X; b.y = Y; } void fill() { k<<<1, b>>>(); }
+             static const int X = 16, Y = 4; dim3 b; };",
+            &["k[1][16,4]"],
+        ),
+        (
+            "struct R { int b; void init() { b = 64; } void run() { k<<<1, b>>>(); } };",
+            &["k[1][64]"],
+        ),
+        // Its class is in a header.
+        (
+            "void R::init() { block_ = dim3(32, 4); n_ = 7; } void R::run() { k<<<1, block_>>>(n_); }",
+            &["k[1][32,4](7)"],
+        ),
+        ("dim3 b; void init() { b.x = 96; } void run() { k<<<1, b>>>(); }", &["k[1][96]"]),
+        // What differs, depends on a local variable or is changed otherwise.
+        (
+            "struct R { dim3 b; void init(bool w) { b.x = 64; if (w) b.x = 32; b.y = 2; } void run() { k<<<1, b>>>(); } };",
+            &["k[1][?]"],
+        ),
+        (
+            "const int n = 8; struct R { int b; void init(int n) { b = n; } void run() { k<<<1, b>>>(); } };",
+            &["k[1][?]"],
+        ),
+        (
+            "struct R { int b; void init() { b = 64; read(&b); } void run() { k<<<1, b>>>(); } };",
+            &["k[1][?]"],
+        ),
+        (
+            "void R::init() { b_ = 64; } void R::set(int n) { this->b_ = n; } void R::run() { k<<<1, b_>>>(); }",
+            &["k[1][?]"],
+        ),
         (
             "class R { int b; public: R(int n) : b(n) {} void run(); };
              void R::run() { k<<<1, b>>>(); } int main() { R r(96); r.run(); R *p = new R(32); p->run(); }",

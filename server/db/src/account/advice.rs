@@ -1,11 +1,13 @@
 //! What to look at first: what saves most of the program's time, by the findings and the predicted gains of its kernels.
 
 use warplens_advice::{Finding, Place};
+use warplens_host::MemoryKind;
 use warplens_models::Factor;
 
 use super::Making;
+use super::formula::milliseconds;
 use super::kernels::Launched;
-use crate::wire::{LookFirst, ProgramKernel, Totals};
+use crate::wire::{LookFirst, ProgramKernel, Totals, Transfer};
 
 /// Places that are named.
 const MOST: usize = 5;
@@ -13,6 +15,8 @@ const MOST: usize = 5;
 const LEAST: f64 = 0.01;
 /// Gains below this are beyond what a model can tell.
 const GAINS: f64 = 1.02;
+/// The same of a cause that no finding has: no edit is known that removes all of it.
+const CAUSES: f64 = 1.1;
 
 impl Making<'_> {
     /// The places that would save most, first.
@@ -45,6 +49,7 @@ impl Making<'_> {
             }
         }
         found.extend(self.of_launching(totals, launches));
+        found.extend(self.of_copies(totals));
         found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         found.truncate(MOST);
         found.into_iter().map(|(_, one)| one).collect()
@@ -70,7 +75,7 @@ impl Making<'_> {
         }
         if best.is_none() {
             for (factor, _, speedup) in placed.analysis.what_if() {
-                if *speedup >= GAINS && best.as_ref().is_none_or(|(gain, ..)| speedup > gain) {
+                if *speedup >= CAUSES && best.as_ref().is_none_or(|(gain, ..)| speedup > gain) {
                     let message = format!(
                         "`{}` is {speedup:.2}x as fast {}",
                         kernel.kernel,
@@ -113,6 +118,39 @@ impl Making<'_> {
             saves_share: known.then_some(share),
         };
         Some((share, first))
+    }
+
+    /// The copies between host and device, where they take longer than the kernels: at the copy that takes longest.
+    fn of_copies(&self, totals: &Totals) -> Option<(f64, LookFirst)> {
+        let (gpu, copies) = (totals.gpu_ms?, totals.transfers_at_least_ms?);
+        let all = self.transfers().into_iter();
+        let time = |copy: &Transfer| copy.total_at_least_ms.unwrap_or(0.0);
+        let longest = all.rev().max_by(|a, b| time(a).total_cmp(&time(b)))?;
+        if copies <= gpu {
+            return None;
+        }
+        let pageable = longest.host_memory == Some(MemoryKind::Pageable.name());
+        let advice = if pageable {
+            "keep the data on the device, or copy from pinned memory"
+        } else {
+            "keep the data on the device"
+        };
+        let message = format!(
+            "copies between host and device take at least {}, longer than the {} that the kernels run: {advice}",
+            milliseconds(copies),
+            milliseconds(gpu)
+        );
+        let first = LookFirst {
+            message,
+            kernel: None,
+            rule: None,
+            file: longest.file.clone(),
+            line: longest.line,
+            gain: 1.0,
+            saves_ms: None,
+            saves_share: None,
+        };
+        Some((1.0, first))
     }
 
     /// Launching, where it takes longer than the kernels.

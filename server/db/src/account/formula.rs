@@ -183,12 +183,13 @@ pub(super) fn symbol(decides: &Decides) -> String {
         Side::Case(label) => format!("case {label} "),
         Side::Default => "default".to_owned(),
     };
-    let name = decides.place.file.file_name().unwrap_or_default();
-    format!(
-        "{kind}({}:{})",
-        name.to_string_lossy(),
-        decides.place.line + 1
-    )
+    kind + &placed(&decides.place.file, decides.place.line)
+}
+
+/// A line as formulas write it: `(main.cu:57)`.
+pub(super) fn placed(file: &Path, line: u32) -> String {
+    let name = file.file_name().unwrap_or_default();
+    format!("({}:{})", name.to_string_lossy(), line + 1)
 }
 
 /// How often, as JSON.

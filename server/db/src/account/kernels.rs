@@ -1,12 +1,14 @@
 //! The kernels of a program: each launch that a run makes with what it is predicted to take.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use warplens_host::{HostEvent, HostEventKind, LaunchSite, Often};
-use warplens_models::{Bottleneck, Estimate};
+use warplens_models::{Bottleneck, Estimate, OpenTime};
+use warplens_syntax::is_word_part;
 
-use super::formula::{Sum, all_times, milliseconds, times};
+use super::formula::{Sum, all_times, milliseconds, placed, times};
 use super::{Analysed, Making};
 use crate::PlacedKernel;
 use crate::wire::{EarlyStart, ProgramKernel, ProgramLaunch};
@@ -30,6 +32,8 @@ pub(super) struct Launched<'a> {
     is_itself: bool,
     /// Milliseconds of a cycle.
     cycle_ms: f64,
+    /// The formula of its time, in names that mean the same in all launches.
+    formula: Option<String>,
 }
 
 /// The value at a place on the line between the nearest points on both sides of it.
@@ -65,13 +69,17 @@ impl Launched<'_> {
         Some(interval.map(|cycles| cycles * self.cycle_ms))
     }
 
-    fn formula(&self) -> Option<&str> {
-        self.estimate.as_ref()?.open.as_ref()?.formula.as_deref()
+    fn open(&self) -> Option<&OpenTime> {
+        self.estimate.as_ref()?.open.as_ref()
+    }
+
+    fn place(&self) -> (&Path, u32) {
+        (&self.event.place.file, self.event.place.line)
     }
 
     /// Time of all its launches.
     pub(super) fn time(&self) -> Sum {
-        match (self.one_ms(), self.formula()) {
+        match (self.one_ms(), &self.formula) {
             (Some(time), _) => Sum::of(self.often, time),
             (None, Some(formula)) => Sum::of_formula(self.often, formula),
             (None, None) => Sum::lost(),
@@ -105,9 +113,53 @@ impl Launched<'_> {
         };
         let many =
             || "the program makes more different launches of it than are analysed".to_owned();
-        let open = self.is_itself || self.one_ms().is_some() || self.formula().is_some();
+        let open = self.is_itself || self.one_ms().is_some() || self.formula.is_some();
         estimate.why.clone().or_else(|| (!open).then(many))
     }
+}
+
+/// Writes the formulas of launches. `n` of one kernel need not be `n` of another: a name that launches of several lines have is told
+/// with the line, `n(main.cu:31)`.
+fn tell_apart(launches: &mut [Launched<'_>]) {
+    let mut places: BTreeMap<&str, BTreeSet<(&Path, u32)>> = BTreeMap::new();
+    for launch in &*launches {
+        for name in launch.open().into_iter().flat_map(|open| &open.unknowns) {
+            places.entry(name).or_default().insert(launch.place());
+        }
+    }
+    let formula = |launch: &Launched<'_>| {
+        let open = launch.open()?;
+        let mut formula = open.formula.clone()?;
+        for name in &open.unknowns {
+            if places.get(name.as_str()).is_some_and(|all| all.len() > 1) {
+                let (file, line) = launch.place();
+                formula = with_place(&formula, name, &placed(file, line));
+            }
+        }
+        Some(formula)
+    };
+    let formulas: Vec<Option<String>> = launches.iter().map(formula).collect();
+    for (launch, formula) in launches.iter_mut().zip(formulas) {
+        launch.formula = formula;
+    }
+}
+
+/// A formula with a place behind each use of a name.
+fn with_place(formula: &str, name: &str, place: &str) -> String {
+    let part = |c: char| is_word_part(c) || c == '.';
+    let mut text = String::new();
+    let mut rest = formula;
+    while let Some(at) = rest.find(name) {
+        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        text.push_str(before);
+        let whole = !text.ends_with(part) && !behind.starts_with(part);
+        text.push_str(name);
+        if whole {
+            text.push_str(place);
+        }
+        rest = behind;
+    }
+    text + rest
 }
 
 impl<'a> Making<'a> {
@@ -133,9 +185,11 @@ impl<'a> Making<'a> {
                     is_itself: same.is_some(),
                     found,
                     cycle_ms,
+                    formula: None,
                 }
             })
             .collect();
+        tell_apart(&mut launches);
         let between: Vec<Option<f64>> = (launches.iter().enumerate())
             .map(|(at, one)| {
                 let unknown = !one.is_itself && one.found.is_some();
@@ -346,5 +400,24 @@ impl<'a> Making<'a> {
             interpolated: launch.between.is_some() || launch.site.represents,
             why: launch.why(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_put_behind_whole_names() {
+        let told = |formula: &str, name: &str| with_place(formula, name, "(a.cu:3)");
+        assert_eq!(
+            told("2.1 ns × n × n + 3 ns × p.n", "n"),
+            "2.1 ns × n(a.cu:3) × n(a.cu:3) + 3 ns × p.n"
+        );
+        assert_eq!(
+            told("5 µs × gridDim.x", "gridDim.x"),
+            "5 µs × gridDim.x(a.cu:3)"
+        );
+        assert_eq!(told("5 ns × nn", "n"), "5 ns × nn");
     }
 }

@@ -742,7 +742,7 @@ pub(super) fn enclosed(text: &str) -> &str {
 }
 
 /// What a member is given where it is declared: `a = 1` of `static constexpr int a = 1, b = 2;`.
-pub(super) fn default_value<'t>(
+pub fn default_value<'t>(
     member: Node<'t>,
     declarator: Node<'t>,
     source: Source,

@@ -84,6 +84,7 @@ use warplens_ir::{
 };
 use warplens_ir::{CalleeLine, NotUnderstood, Site, Span, Type};
 
+pub use classes::default_value;
 pub use host::HostName;
 pub use kernel::{TemplateArguments, lower};
 pub use pragmas::{following, is_cut_off, lacks_body};
