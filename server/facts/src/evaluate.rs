@@ -21,6 +21,9 @@ use crate::value::{
     ALIGNMENT, Array, ArrayId, Held, Kind, Place, Value, Variation, is_memory, space_of,
 };
 
+/// Bytes between two arrays of which a lane takes one: more than an array has, and a multiple of what arrays are aligned to.
+const APART: i64 = 1 << 40;
+
 impl Executor<'_> {
     /// From here on what is executed is only looked at: nothing is recorded.
     pub(crate) fn begin_look(&mut self) {
@@ -1169,17 +1172,18 @@ impl Executor<'_> {
                     real: None,
                 }
             }
-            (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if p == q => {
-                Value::pointer(p, self.arena.select(truth, i, j))
-            }
-            (Kind::Pointer(..), Kind::Pointer(..), _) if self.arena.as_const(truth).is_some() => {
+            (Kind::Pointer(p, _), Kind::Pointer(q, _), _)
+                if p != q && self.arena.as_const(truth).is_some() =>
+            {
                 let first = self.arena.as_const(truth) != Some(0);
                 if first { x } else { y }
             }
-            (Kind::Pointer(p, i), Kind::Pointer(q, j), _) if self.is_either(truth, p, q) => {
-                Value::pointer(self.either(p, q), self.arena.select(truth, i, j))
-            }
-            _ => {
+            (kind_x, kind_y, _) => {
+                if let (Kind::Pointer(p, i), Kind::Pointer(q, j)) = (kind_x, kind_y)
+                    && let Some((array, at)) = self.chosen(truth, (p, i), (q, j))
+                {
+                    return Value::pointer(array, at);
+                }
                 let variation = self.variation(&x) | self.variation(&y) | self.variation_of(truth);
                 let mut loads = x.loads;
                 loads.append(&mut y.loads);
@@ -1195,10 +1199,34 @@ impl Executor<'_> {
         }
     }
 
-    /// Whether a condition chooses an array for a warp as a whole, so that a request goes to one of the two.
-    fn is_either(&self, truth: Id, p: ArrayId, q: ArrayId) -> bool {
+    /// The pointer that a condition chooses of two: into one array, or into one of two arrays of device memory.
+    pub(crate) fn chosen(
+        &mut self,
+        truth: Id,
+        (p, i): (ArrayId, Id),
+        (q, j): (ArrayId, Id),
+    ) -> Option<(ArrayId, Id)> {
+        if p == q {
+            return Some((p, self.arena.select(truth, i, j)));
+        }
         let global = |array: ArrayId| self.arrays[array.0 as usize].space == Space::Global;
-        global(p) && global(q) && !self.arena.varies_in_warp(truth)
+        if !global(p) || !global(q) {
+            return None;
+        }
+        // Lanes of one warp that go to different arrays share no sector, unless both are one array.
+        let j = if self.arena.varies_in_warp(truth) {
+            let [from, to] = [p, q].map(|array| &self.arrays[array.0 as usize].name);
+            let kind = SymbolKind::Fixed {
+                value: APART,
+                assumed: true,
+            };
+            let name = format!("&{to} - &{from}");
+            let apart = self.arena.symbol(&name, kind, Interval::new(0, APART));
+            self.arena.add(j, apart)
+        } else {
+            j
+        };
+        Some((self.either(p, q), self.arena.select(truth, i, j)))
     }
 
     /// One of two arrays of device memory, which one is not known: what else reaches it is not known either.

@@ -440,9 +440,9 @@ impl Executor<'_> {
             let (a, b) = (a.clone(), b.clone());
             let kind = match (a.kind, b.kind) {
                 (Kind::Int(x), Kind::Int(y)) => Kind::Int(self.arena.select(condition, x, y)),
-                (Kind::Pointer(p, x), Kind::Pointer(q, y)) if p == q => {
-                    Kind::Pointer(p, self.arena.select(condition, x, y))
-                }
+                (Kind::Pointer(p, x), Kind::Pointer(q, y)) => self
+                    .chosen(condition, (p, x), (q, y))
+                    .map_or(Kind::Data, |(array, at)| Kind::Pointer(array, at)),
                 _ => Kind::Data,
             };
             let variation = a.variation | b.variation | self.variation_of(condition);

@@ -124,7 +124,10 @@ impl Variables<'_> {
         let (op, inner, number) = match arena.node(id) {
             &Node::Binary(op, inner, by) => (op, inner, arena.value(by)?),
             Node::Wrap(_, _, inner) => return self.quotient(arena, *inner, depth + 1),
-            _ => return self.read(arena, id).map(|sum| (sum, 1, None)),
+            _ => {
+                let sum = self.read(arena, id).map(|sum| (sum, 1, None));
+                return sum.or_else(|| self.shifted(arena, id, depth));
+            }
         };
         let (of, divisor, modulus) = self.quotient(arena, inner, depth + 1)?;
         let number = match op {
@@ -147,6 +150,29 @@ impl Variables<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// A quotient or a remainder plus a constant: `i / w + 1` is `(i + w) / w`, and `(i % w + 1) % w` is `(i + 1) % w`.
+    fn shifted(
+        &self,
+        arena: &Arena,
+        id: Id,
+        depth: u32,
+    ) -> Option<(LinearAddress, i64, Option<i64>)> {
+        let Node::Sum(constant, terms) = arena.node(id) else {
+            return None;
+        };
+        let (mut shift, mut moving) = (*constant, None);
+        for &(term, coefficient) in terms.iter() {
+            match arena.value(term) {
+                Some(value) => shift = shift.checked_add(value.checked_mul(coefficient)?)?,
+                None if moving.is_none() && coefficient == 1 => moving = Some(term),
+                None => return None,
+            }
+        }
+        let (mut of, divisor, modulus) = self.quotient(arena, moving?, depth + 1)?;
+        of.constant = of.constant.checked_add(shift.checked_mul(divisor)?)?;
+        Some((of, divisor, modulus))
     }
 
     /// Any function of coordinates and data, by what it varies with and how many values its range leaves.

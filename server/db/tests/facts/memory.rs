@@ -124,6 +124,40 @@ fn kepler_has_banks_of_8_bytes_on_request() {
 }
 
 #[test]
+fn a_pointer_that_each_lane_chooses_goes_to_either_array() {
+    let choices: [(&str, fn(i32) -> bool); 4] = [
+        ("t % 3 == 0", |t| t % 3 == 0),
+        ("t < 11", |t| t < 11),
+        ("t / 7 % 2 == 1", |t| t / 7 % 2 == 1),
+        ("t < 40", |_| true),
+    ];
+    for (condition, takes) in choices {
+        for (choose, shift) in [
+            (format!("p = {condition} ? a : (float *)bins;"), 0),
+            (
+                format!("if ({condition}) p = a; else {{ p = (float *)bins; p += 13; }}"),
+                13,
+            ),
+        ] {
+            let body = format!("float *p; {choose} float v = p[2 * t]; wide[t] = v;");
+            let found = facts(&body, "gpu = 'rtx-a4000'");
+            let access = first(&found, "p[2 * t]");
+            let sectors: HashSet<(bool, i32)> = (0..32)
+                .map(|t| {
+                    let word = 2 * t + if takes(t) { 0 } else { shift };
+                    (takes(t), word / 8)
+                })
+                .collect();
+            assert_eq!(
+                access.transactions_per_request,
+                Some(sectors.len() as f64),
+                "{body}"
+            );
+        }
+    }
+}
+
+#[test]
 fn constant_memory_is_read_a_word_at_a_time() {
     for (index, expected) in [("0", 1.0), ("t", 32.0), ("t / 8", 4.0), ("t % 3", 3.0)] {
         let facts = facts(&format!("a[t] = table[{index}];"), "");

@@ -128,6 +128,28 @@ fn warps_of_a_block_that_take_a_row_each_read_rows_of_their_own() {
 }
 
 #[test]
+fn neighbours_around_the_edges_of_a_periodic_grid_are_read_once() {
+    let stencil = "__global__ void k(const float* in, float* out, int w, int h) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        int x = i % w, y = i / w;
+        float up = in[(y + h - 1) % h * w + x], down = in[(y + 1) % h * w + x];
+        float left = in[y * w + (x + w - 1) % w], right = in[y * w + (x + 1) % w];
+        out[i] = in[i] + up + down + left + right;
+    }";
+    let (w, h) = (4096_u32, 16384_u32);
+    let launch = Launch {
+        grid: [u64::from(w) * u64::from(h) / 256, 1, 1],
+        block: [256, 1, 1],
+        args: &[("w", w.into()), ("h", h.into())],
+        arrays: &[],
+    };
+    let arrays = 2.0 * 4.0 * f64::from(w) * f64::from(h);
+    let dram = moved(stencil, &launch).dram;
+    assert!(dram >= arrays, "{dram} {arrays}");
+    assert!(dram < 1.1 * arrays, "{dram} {arrays}");
+}
+
+#[test]
 fn an_id_that_is_split_and_put_together_is_the_id() {
     let split = "__global__ void k(const float* in, float* out, int B, int T, int C) {
         int id = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,7 +1,7 @@
 //! Accesses of one array that walk through it side by side although their indices are written in other ways: `a[i]` beside
-//! `a[(i + 1) % n]` or `a[min(i + 1, n - 1)]`. What one of them fetches from DRAM the others find in L2.
+//! `a[(i + 1) % n]`, `a[min(i + 1, n - 1)]` or `a[(i / w + 1) % h * w + i % w]`. What one of them fetches from DRAM the others find in L2.
 
-use warplens_facts::facts::AddressPart;
+use warplens_facts::facts::{AddressPart, LinearAddress};
 
 use super::{Group, Traffic};
 use crate::ExecutedAccess;
@@ -55,7 +55,7 @@ impl Walk {
         if let Some(address) = linear {
             add(&mut moves, 1, &address.thread, &address.block)?;
         } else {
-            let mut digits = 0;
+            let mut digits: Vec<Digit> = Vec::new();
             for (step, part) in access.parts.as_ref()? {
                 match part {
                     AddressPart::Thread(axis) => moves[*axis] = moves[*axis].checked_add(*step)?,
@@ -63,16 +63,23 @@ impl Walk {
                         moves[3 + axis] = moves[3 + axis].checked_add(*step)?;
                     }
                     AddressPart::Loop(_) => {}
-                    AddressPart::Digit { of, divisor: 1, .. } => {
-                        digits += 1;
-                        add(&mut moves, *step, &of.thread, &of.block)?;
-                    }
-                    AddressPart::Digit { .. } | AddressPart::Values { .. } => return None,
+                    AddressPart::Digit {
+                        of,
+                        divisor,
+                        modulus,
+                    } => digits.push(Digit {
+                        step: *step,
+                        of,
+                        divisor: *divisor,
+                        modulus: *modulus,
+                    }),
+                    AddressPart::Values { .. } => return None,
                 }
             }
-            // Two digits of one number move it together.
-            if digits > 1 {
-                return None;
+            digits.sort_by_key(|digit| digit.divisor);
+            if let Some((first, rest)) = digits.split_first() {
+                first.is_continued_by(rest)?;
+                add(&mut moves, first.step, &first.of.thread, &first.of.block)?;
             }
         }
         let by_block = moves[3..].iter().any(|step| *step != 0);
@@ -80,6 +87,33 @@ impl Walk {
             moves,
             linear: linear.is_some(),
         })
+    }
+}
+
+/// `of / divisor % modulus`, which moves an address by `step`.
+struct Digit<'a> {
+    step: i64,
+    of: &'a LinearAddress,
+    divisor: i64,
+    modulus: Option<i64>,
+}
+
+impl Digit<'_> {
+    /// Where this one and `higher` are the digits of one number, in the places that they have in it: together they are the number,
+    /// `i / n * n + i % n`, but for the rows that a constant skips.
+    fn is_continued_by(&self, higher: &[Digit]) -> Option<()> {
+        let mut place = 1;
+        let mut next = (self.divisor == 1).then_some(self.modulus)?;
+        for digit in higher {
+            place = i64::checked_mul(place, next?)?;
+            let same = digit.of.thread == self.of.thread
+                && digit.of.block == self.of.block
+                && digit.of.loops == self.of.loops;
+            let in_place = digit.divisor == place && digit.step == self.step.checked_mul(place)?;
+            (same && in_place).then_some(())?;
+            next = digit.modulus;
+        }
+        Some(())
     }
 }
 
