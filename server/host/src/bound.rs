@@ -12,12 +12,13 @@ use super::arguments::Argument;
 use super::index::plain;
 use super::nodes::{parts, text};
 use super::state::Host;
-use super::value::{BoundArgument, BoundCall, Place, Value};
+use super::value::{BoundArgument, BoundCall, FunctionName, Place, Value};
 
 impl Host<'_> {
-    /// `std::ref` and `std::bind`; `None` for another function, or where what is bound is not followed.
+    /// `std::ref`, `std::bind`, `std::invoke`; `None` for another function, or where what is bound is not followed.
     pub(super) fn binding_call(
         &mut self,
+        node: Node,
         name: &str,
         arguments: &[Argument],
         source: Source,
@@ -25,6 +26,12 @@ impl Host<'_> {
         match (name, arguments) {
             ("ref" | "cref", [one]) => Some(Value::Reference(one.place.clone()?)),
             ("bind", [called, given @ ..]) => self.bound(called, given, source),
+            ("mem_fn", [called]) if matches!(called.value, Value::Function(_)) => {
+                Some(called.value.clone())
+            }
+            ("invoke", [called, given @ ..]) => {
+                self.call_value(&called.value, node, given, source)
+            }
             _ => None,
         }
     }
@@ -47,6 +54,46 @@ impl Host<'_> {
         }
         let of = parts(call.field(Field::Arguments)?).into_iter().next()?;
         self.place(of, source)
+    }
+
+    /// The class that a qualified name begins with, where it is one of the program's.
+    pub(super) fn class_named(&self, name: Node, source: Source) -> Option<String> {
+        let scope = name.field(Field::Scope)?;
+        let class = plain(text(scope, source));
+        self.index.classes.contains_key(&class).then_some(class)
+    }
+
+    /// A function of a class, as a pointer to it names it.
+    pub(super) fn member_function(
+        &self,
+        qualified: Node,
+        name: &str,
+        source: Source,
+    ) -> Option<Value> {
+        self.running.as_ref()?;
+        let class = self.class_named(qualified, source)?;
+        let classes = self.with_bases(&class);
+        let functions = self.index.by_name.get(name)?.iter();
+        let mut classes_of = functions.filter_map(|&at| self.index.functions[at].class.as_ref());
+        classes_of.any(|of| classes.contains(of)).then(|| {
+            Value::Function(Rc::new(FunctionName {
+                name: name.to_owned(),
+                class: Some(class),
+                template_args: Vec::new(),
+            }))
+        })
+    }
+
+    /// The object that the first argument of a call by a pointer to a member function is, or points to.
+    pub(super) fn object_given(&self, argument: &Argument) -> Option<(Place, String)> {
+        let place = match &argument.value {
+            Value::Address(place) | Value::Reference(place) => place.clone(),
+            _ => argument.place.clone()?,
+        };
+        match self.read(&place) {
+            Value::Record(record) => Some((place, record.class.clone())),
+            _ => None,
+        }
     }
 
     fn bound(&mut self, called: &Argument, given: &[Argument], source: Source) -> Option<Value> {

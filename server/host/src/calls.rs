@@ -250,7 +250,7 @@ impl Host<'_> {
         }
         if self.running.is_some()
             && !self.index.by_name.contains_key(&named.name)
-            && let Some(value) = self.binding_call(&named.name, &arguments, source)
+            && let Some(value) = self.binding_call(node, &named.name, &arguments, source)
         {
             return value;
         }
@@ -555,8 +555,16 @@ impl Host<'_> {
             name: callee.name.clone(),
             template_list: None,
             template_args: callee.template_args.clone(),
-            scope: None,
+            scope: callee.class.clone(),
         };
+        if callee.class.is_some()
+            && let Some((object, rest)) = arguments.split_first()
+            && let Some((place, class)) = self.object_given(object)
+            && let Some(value) =
+                self.method(&class, &callee.name, &place, &named, rest, node, source)
+        {
+            return Some(value);
+        }
         self.call_named(node, &named, arguments, source)
     }
 

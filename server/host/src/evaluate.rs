@@ -385,6 +385,7 @@ impl Host<'_> {
                 {
                     return Value::Function(Rc::new(FunctionName {
                         name: text(name, source).trim().to_owned(),
+                        class: self.class_named(node, source),
                         template_args: self.template_arguments(list, source),
                     }));
                 }
@@ -392,6 +393,9 @@ impl Host<'_> {
                     let name = plain(text(node, source));
                     if let Some(place) = self.static_member(node, &name, source) {
                         return self.read(&place);
+                    }
+                    if let Some(function) = self.member_function(node, &name, source) {
+                        return function;
                     }
                     if name == "npos" {
                         return NPOS;
@@ -472,6 +476,7 @@ impl Host<'_> {
         if self.running.is_some() && self.index.by_name.contains_key(name) {
             return Value::Function(Rc::new(FunctionName {
                 name: name.to_owned(),
+                class: None,
                 template_args: Vec::new(),
             }));
         }

@@ -203,6 +203,8 @@ pub(super) struct KernelName {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FunctionName {
     pub(super) name: String,
+    /// The class that it is a member of, where it was named with that: `&Solver::step`.
+    pub(super) class: Option<String>,
     pub(super) template_args: Vec<Option<Bound>>,
 }
 

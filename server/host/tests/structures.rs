@@ -474,3 +474,35 @@ fn a_class_may_have_the_name_of_its_base() {
         assert_eq!(sites[0].block, Some([64, 1, 1]));
     }
 }
+
+#[test]
+fn a_pointer_to_a_member_function_is_called_for_its_object() {
+    let class = "struct Base { int *d; int base; Base() : base(7) { cudaMalloc(&d, 400); }
+                   virtual void go(int n) { k<<<1, 32>>>(d, n + base); } };
+                 struct Derived : Base { void go(int n) override { k<<<2, 32>>>(d, n); } };
+                 struct Tool { static void run(int *d, int n) { k<<<3, 32>>>(d, n); } };";
+    let made = |body: &str| -> Vec<(u64, Option<i64>)> {
+        let sites = launches(class, body);
+        let site = |site: &warplens_host::LaunchSite| {
+            (site.grid.map_or(0, |grid| grid[0]), site.arguments[1])
+        };
+        sites.iter().map(site).collect()
+    };
+    for body in [
+        "Base b; auto f = std::bind(&Base::go, &b, std::placeholders::_1); f(3);",
+        "Base b; std::function<void(int)> f = std::bind(&Base::go, &b, 3); f(9);",
+        "Base b; auto f = std::mem_fn(&Base::go); f(b, 3);",
+        "Base b; std::invoke(&Base::go, b, 3);",
+        "Base b; std::thread t(&Base::go, &b, 3); t.join();",
+    ] {
+        assert_eq!(made(body), [(1, Some(10))], "{body}");
+    }
+    assert_eq!(
+        made("Derived d; std::invoke(&Base::go, &d, 3);"),
+        [(2, Some(3))]
+    );
+    assert_eq!(
+        made("int *p; cudaMalloc(&p, 4); std::invoke(&Tool::run, p, 5);"),
+        [(3, Some(5))]
+    );
+}

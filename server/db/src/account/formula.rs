@@ -88,7 +88,16 @@ impl Sum {
         for (factors, figure) in &other.open {
             *self.open.entry(factors.clone()).or_default() += figure;
         }
-        self.formulas.extend(other.formulas.iter().cloned());
+        for (formula, times, factors) in &other.formulas {
+            let same = |known: &&mut (String, f64, Factors)| {
+                known.0 == *formula && known.2 == *factors
+            };
+            match self.formulas.iter_mut().find(same) {
+                Some((_, known, _)) => *known += times,
+                None => self.formulas.push((formula.clone(), *times, factors.clone())),
+            }
+        }
+        self.formulas.retain(|(_, times, _)| *times != 0.0);
         self.is_lost |= other.is_lost;
     }
 
@@ -139,20 +148,27 @@ impl Sum {
             less.push_str(&figure(-self.known));
         }
         for (formula, times, factors) in &self.formulas {
-            let several = *times != 1.0 || !factors.is_empty();
-            let mut term = if several {
+            let count = times.abs();
+            let several = count != 1.0 || !factors.is_empty();
+            let is_sum = formula.contains(" + ");
+            let mut term = if is_sum && (several || *times < 0.0) {
                 format!("({formula})")
             } else {
                 formula.clone()
             };
-            if *times != 1.0 {
-                let _ = write!(term, " × {times:.0}");
+            if count != 1.0 {
+                let _ = write!(term, " × {count:.0}");
             }
             for factor in factors {
                 term.push_str(" × ");
                 term.push_str(factor);
             }
-            terms.push(term);
+            if *times < 0.0 {
+                less.push_str(" − ");
+                less.push_str(&term);
+            } else {
+                terms.push(term);
+            }
         }
         Some(terms.join(" + ") + &less)
     }
@@ -273,4 +289,34 @@ pub(super) fn size(bytes: f64) -> String {
     };
     let tenths = (bytes / by * 10.0).round() / 10.0;
     format!("{tenths} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_that_are_the_same_are_one_term() {
+        let of = |formula: &str, times: f64, factors: &[&str]| Sum {
+            formulas: vec![(
+                formula.to_owned(),
+                times,
+                factors.iter().map(|one| (*one).to_owned()).collect(),
+            )],
+            ..Sum::default()
+        };
+        let mut sum = of("2 ns × n + 1 µs", 1.0, &[]);
+        sum.add(&of("2 ns × n + 1 µs", 1.0, &[]));
+        sum.add(&of("3 ns × m", 1.0, &["loop"]));
+        sum.add(&of("3 ns × m", -1.0, &[]));
+        assert_eq!(
+            sum.text(&milliseconds).as_deref(),
+            Some("(2 ns × n + 1 µs) × 2 + 3 ns × m × loop − 3 ns × m")
+        );
+        sum.add(&of("2 ns × n + 1 µs", -2.0, &[]));
+        assert_eq!(
+            sum.text(&milliseconds).as_deref(),
+            Some("3 ns × m × loop − 3 ns × m")
+        );
+    }
 }
