@@ -29,9 +29,7 @@ impl Host<'_> {
             ("mem_fn", [called]) if matches!(called.value, Value::Function(_)) => {
                 Some(called.value.clone())
             }
-            ("invoke", [called, given @ ..]) => {
-                self.call_value(&called.value, node, given, source)
-            }
+            ("invoke", [called, given @ ..]) => self.call_value(&called.value, node, given, source),
             _ => None,
         }
     }

@@ -39,7 +39,7 @@ impl Host<'_> {
     pub(super) fn container_named(&mut self, node: Node, source: Source) -> Option<usize> {
         self.running.as_ref()?;
         let named = match node.kind() {
-            Kind::Identifier | Kind::FieldExpression => node,
+            Kind::Identifier | Kind::TypeIdentifier | Kind::FieldExpression => node,
             Kind::ParenthesizedExpression => parts(node).into_iter().next()?,
             _ => return None,
         };

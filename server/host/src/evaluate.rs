@@ -706,6 +706,9 @@ impl Host<'_> {
                 }
             }
         }
+        if let (Some(from), true) = (right_place, place.path.is_empty()) {
+            self.vector_copied(place.slot, from, node, source);
+        }
         self.assign(&place, value);
         self.read(&place)
     }
@@ -1063,7 +1066,7 @@ impl Host<'_> {
     fn place_inner(&mut self, node: Node, source: Source) -> Option<Place> {
         let field = |name: Field| node.field(name);
         match node.kind() {
-            Kind::Identifier => self.place_named(text(node, source)),
+            Kind::Identifier | Kind::TypeIdentifier => self.place_named(text(node, source)),
             Kind::ParenthesizedExpression => {
                 let inner = parts(node).into_iter().next()?;
                 self.place(inner, source)

@@ -11,6 +11,7 @@ use warplens_ir::Type;
 use warplens_syntax::Node;
 
 use super::arguments::Argument;
+use super::containers::whole;
 use super::events::{
     Around, Decides, Direction, HostCopy, HostEvent, HostEventKind, HostPlace, HostSize,
     MemoryKind, Often, OpenTimes, Past, Side, Wait,
@@ -506,6 +507,20 @@ impl Host<'_> {
             }
             "clCreateBuffer" => Some(HostEventKind::Allocate(MemoryKind::Device, size(2))),
             // OpenCL's C++ bindings.
+            // `thrust::copy` of elements from one memory to the other.
+            "copy" if arguments.len() == 3 => {
+                let direction = self.between(value(2), value(0))?;
+                let size = HostSize {
+                    bytes: self.bytes_between(value(0), value(1)),
+                    text: quoted(&format!("{} to {}", written(0), written(1))),
+                };
+                let host = match direction {
+                    Direction::HostToDevice => Some(0),
+                    Direction::DeviceToHost => Some(2),
+                    Direction::DeviceToDevice => None,
+                };
+                Some(copy(Some(direction), host, size, false))
+            }
             "copy" if arguments.len() == 4 => {
                 let between = |at: usize| self.bytes_between(value(at), value(at + 1));
                 let to_device = between(1);
@@ -587,6 +602,29 @@ impl Host<'_> {
             self.copied_bytes(&memory, from, &bytes);
         }
         memory
+    }
+
+    /// A vector of the device is made of one of the host or assigned to it, or the other way round: a copy. `node`: where.
+    pub(super) fn vector_copied(&mut self, to: usize, from: usize, node: Node, source: Source) {
+        if self.running.is_none() {
+            return;
+        }
+        let [to, from] = [to, from].map(|slot| Value::Address(whole(slot)));
+        let (call, host) = match self.between(&to, &from) {
+            Some(Direction::HostToDevice) => ("thrust::device_vector", &from),
+            Some(Direction::DeviceToHost) => ("thrust::host_vector", &to),
+            Some(Direction::DeviceToDevice) | None => return,
+        };
+        let copy = HostCopy {
+            direction: self.between(&to, &from),
+            size: HostSize {
+                bytes: self.bytes_behind(&from),
+                text: quoted(text(node, source)),
+            },
+            host: self.kept_in(host),
+            asynchronous: false,
+        };
+        self.happens(HostEventKind::Copy(copy), call, node.byte_range(), source);
     }
 
     /// Bytes from one element of an array to another.

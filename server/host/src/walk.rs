@@ -6,7 +6,7 @@ use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word, stop};
 
 use super::arguments::Argument;
 use super::containers::whole;
-use super::events::Side;
+use super::events::{MemoryKind, Side};
 use super::index::{class_name, declared_name, plain};
 use super::leaving::Leaving;
 use super::library_types::LibraryType;
@@ -1026,6 +1026,33 @@ impl Host<'_> {
         })
     }
 
+    /// A vector of the device has its memory; made of one of the host it is a copy, as is one of the host made of it.
+    fn vector_declared(&mut self, slot: usize, ty: Node, declarator: Node, source: Source) {
+        if class_name(ty, &source.parsed.text).ends_with("device_vector") {
+            self.slots[slot].memory = Some(MemoryKind::Device);
+        }
+        // `d(h)` reads as a function of a type `h`.
+        let value = declarator
+            .field(Field::Value)
+            .or_else(|| declarator.field(Field::Parameters));
+        let first = value.and_then(|value| match value.kind() {
+            Kind::ParameterList => parts(value).into_iter().next()?.field(Field::Type),
+            Kind::ArgumentList | Kind::InitializerList => parts(value).into_iter().next(),
+            _ => Some(value),
+        });
+        let Some(first) = first else {
+            return;
+        };
+        let from = self.container_named(first, source).or_else(|| {
+            // `h.begin(), h.end()`
+            let called = first.field(Field::Function)?.field(Field::Argument)?;
+            self.container_named(called, source)
+        });
+        if let Some(from) = from {
+            self.vector_copied(slot, from, declarator, source);
+        }
+    }
+
     /// A variable with its initial value; `None` for what is not one.
     pub(super) fn declare(
         &mut self,
@@ -1041,6 +1068,12 @@ impl Host<'_> {
             return Some(slot);
         }
         let slot = self.declare_other(node, declarator, source)?;
+        if self.running.is_some()
+            && self.is_container(&whole(slot))
+            && let Some(ty) = ty
+        {
+            self.vector_declared(slot, ty, declarator, source);
+        }
         if self.running.is_some()
             && self.is_container(&whole(slot))
             && let Some(ty) = ty

@@ -4,6 +4,7 @@
 mod common;
 
 use common::running::{LAUNCH, data, launches, n, ran, words};
+use warplens_host::{Direction, HostEventKind};
 
 /// Device memory that frees itself, as many programs write it anew.
 const BUFFER: &str = "
@@ -505,4 +506,42 @@ fn a_pointer_to_a_member_function_is_called_for_its_object() {
         made("int *p; cudaMalloc(&p, 4); std::invoke(&Tool::run, p, 5);"),
         [(3, Some(5))]
     );
+}
+
+#[test]
+fn vectors_of_the_device_are_copied_from_and_to_the_host() {
+    let copies = |body: &str| -> Vec<(Option<Direction>, Option<u64>)> {
+        let text = format!("__global__ void k(int *d, int n) {{}}\nint main() {{ {body} }}");
+        let events = ran(&text, &[]).events;
+        let copies = events.iter().filter_map(|event| match &event.kind {
+            HostEventKind::Copy(copy) => Some((copy.direction, copy.size.bytes)),
+            _ => None,
+        });
+        copies.collect()
+    };
+    let (to, from) = (
+        (Some(Direction::HostToDevice), Some(400)),
+        (Some(Direction::DeviceToHost), Some(400)),
+    );
+    let host = "thrust::host_vector<int> h(100);";
+    for (body, expected) in [
+        (format!("{host} thrust::device_vector<int> d = h;"), vec![to]),
+        (format!("{host} thrust::device_vector<int> d(h);"), vec![to]),
+        (
+            format!("{host} thrust::device_vector<int> d(h.begin(), h.end()); h = d;"),
+            vec![to, from],
+        ),
+        (
+            format!(
+                "{host} thrust::device_vector<int> d(100); thrust::copy(d.begin(), d.end(), h.begin());"
+            ),
+            vec![from],
+        ),
+        (
+            "thrust::device_vector<int> d(100), e = d; std::vector<int> h(100), g = h;".to_owned(),
+            vec![],
+        ),
+    ] {
+        assert_eq!(copies(&body), expected, "{body}");
+    }
 }

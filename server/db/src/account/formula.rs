@@ -89,12 +89,13 @@ impl Sum {
             *self.open.entry(factors.clone()).or_default() += figure;
         }
         for (formula, times, factors) in &other.formulas {
-            let same = |known: &&mut (String, f64, Factors)| {
-                known.0 == *formula && known.2 == *factors
-            };
+            let same =
+                |known: &&mut (String, f64, Factors)| known.0 == *formula && known.2 == *factors;
             match self.formulas.iter_mut().find(same) {
                 Some((_, known, _)) => *known += times,
-                None => self.formulas.push((formula.clone(), *times, factors.clone())),
+                None => self
+                    .formulas
+                    .push((formula.clone(), *times, factors.clone())),
             }
         }
         self.formulas.retain(|(_, times, _)| *times != 0.0);
