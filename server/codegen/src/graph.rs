@@ -169,6 +169,32 @@ impl Op {
         )
     }
 
+    /// True for an instruction or two on integers.
+    pub fn is_cheap(self) -> bool {
+        matches!(
+            self,
+            Op::Add
+                | Op::Sub
+                | Op::Mul
+                | Op::Shl
+                | Op::Shr(_)
+                | Op::And
+                | Op::Or
+                | Op::Xor
+                | Op::Not
+                | Op::Neg
+                | Op::Min(_)
+                | Op::Max(_)
+                | Op::Compare(..)
+                | Op::Select
+                | Op::Extend(_)
+                | Op::Truncate
+                | Op::Narrow(..)
+                | Op::Offset(_)
+                | Op::Address(..)
+        )
+    }
+
     /// True for what must happen whether its value is used or not.
     pub fn has_effect(self) -> bool {
         matches!(

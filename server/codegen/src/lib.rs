@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use build::steady::Steady;
 use frequency::Share;
+use passes::Room;
 use rustc_hash::FxHashSet;
 use warplens_ir::{Controls, ExprKind, Function, Kernel, Site, Storage, VarId, expressions};
 
@@ -176,24 +177,43 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         built = build(&in_memory, &none, &steady);
     }
     // Elements of small ones are chosen instead.
+    let mut picked = FxHashSet::default();
     if options.backend == Backend::Nvidia
         && picking::pays(&built.graph, kernel, *options, &in_memory)
     {
         let chosen = build(&none, &in_memory, &steady);
         if chosen.demoted.is_empty() && !chosen.truncated {
             built = chosen;
-            in_memory.clear();
+            picked = std::mem::take(&mut in_memory);
         }
     }
     let complete = !built.truncated && !built.cut;
     let calls = built.graph.values.iter().any(|v| v.op == graph::Op::System);
     let mut graph = built.graph;
     let work = work::of(&graph);
-    passes::optimise(&mut graph, options.backend);
-    let code = select::select(&graph, kernel, *options);
+    passes::optimise(&mut graph, options.backend, Room::Enough);
+    let mut code = select::select(&graph, kernel, *options);
     let mut scalar = None;
+    let roles = redistributed(kernel).filter(|_| options.occupancy_given);
+    let own = Options {
+        max_registers: options.max_registers.max(roles.unwrap_or(0)),
+        ..*options
+    };
     let allocation = match options.backend {
-        Backend::Nvidia => registers::allocate(&graph, &code, *options, limits.calls),
+        Backend::Nvidia => {
+            let mut allocation = registers::allocate(&graph, &code, own, limits.calls);
+            // Where registers run out, what is cheap is computed again behind an inner loop instead of kept through it.
+            if allocation.words_spilled() > 0 && passes::has_nested_loops(&graph) {
+                let mut tight = build(&in_memory, &picked, &steady).graph;
+                passes::optimise(&mut tight, options.backend, Room::Short);
+                let selected = select::select(&tight, kernel, *options);
+                let other = registers::allocate(&tight, &selected, own, limits.calls);
+                if other.words_spilled() < allocation.words_spilled() {
+                    (graph, code, allocation) = (tight, selected, other);
+                }
+            }
+            allocation
+        }
         Backend::Amdgpu => {
             let found = amd::registers(&graph, kernel, options.max_registers);
             scalar = Some(found.scalar);
@@ -208,11 +228,12 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
         fewest = fewest.max(limits.loads_ahead.min(options.max_registers));
     }
     // What the register file is dealt out by later begins with all that the bounds leave (ptxas 13: 168 of 384 threads).
-    if options.occupancy_given && redistributes(kernel) {
-        fewest = options.max_registers;
+    let mut registers = allocation.registers.max(fewest);
+    if roles.is_some() {
+        registers = options.max_registers;
     }
     let mut compiled = CompiledKernel {
-        registers: allocation.registers.max(fewest),
+        registers,
         spill_bytes: allocation.words_spilled() * 4,
         spill_frame: allocation.most_spilled() * 4,
         complete,
@@ -263,15 +284,22 @@ pub fn compile(kernel: &Kernel, options: &Options) -> CompiledKernel {
     compiled
 }
 
-/// True for a kernel whose warps give each other registers: `setmaxnreg`.
-fn redistributes(kernel: &Kernel) -> bool {
-    let mut found = false;
+/// The registers that a thread of some role gets where warps give each other registers; `None` where they do not (PTX ISA,
+/// `setmaxnreg`).
+fn redistributed(kernel: &Kernel) -> Option<u32> {
+    let mut most = None;
     warplens_ir::executed(kernel, &mut |expression, _| {
-        if let ExprKind::Call(Function::Ignored(_, mnemonic), _) = &expression.kind {
-            found |= mnemonic.starts_with("setmaxnreg");
+        if let ExprKind::Call(Function::Ignored(_, mnemonic), arguments) = &expression.kind
+            && mnemonic.starts_with("setmaxnreg")
+        {
+            let count = match arguments.first().map(|count| &count.kind) {
+                Some(ExprKind::Int(count)) => u32::try_from(*count).unwrap_or(0),
+                _ => 0,
+            };
+            most = most.max(Some(count.min(MOST_REGISTERS)));
         }
     });
-    found
+    most
 }
 
 /// True for a parameter that the kernel only reads: no copy of it is made.

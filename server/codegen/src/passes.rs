@@ -9,10 +9,24 @@ use crate::Backend;
 use crate::graph::{Args, B, End, Graph, Inst, Loop, Op, Space, Ty, V};
 use crate::thresholds::nvcc;
 
+/// Registers for what is kept through a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Enough,
+    Short,
+}
+
 /// Everything, until it stays.
-pub(crate) fn optimise(graph: &mut Graph, backend: Backend) {
-    let passes: [fn(&mut Graph); 5] = [same_phis, dead, invariant, contract, dead];
-    for pass in passes {
+pub(crate) fn optimise(graph: &mut Graph, backend: Backend, room: Room) {
+    let first: [fn(&mut Graph); 2] = [same_phis, dead];
+    let last: [fn(&mut Graph); 2] = [contract, dead];
+    for pass in first {
+        stop::check();
+        pass(graph);
+    }
+    stop::check();
+    invariant(graph, room);
+    for pass in last {
         stop::check();
         pass(graph);
     }
@@ -141,10 +155,23 @@ fn straighten(graph: &mut Graph) -> bool {
     changed
 }
 
-/// Moves what is the same in every iteration in front of its loop, from the innermost outwards.
-fn invariant(graph: &mut Graph) {
+/// True where a loop is in another one.
+pub(crate) fn has_nested_loops(graph: &Graph) -> bool {
+    (0..graph.loops.len()).any(|number| holds_loop(graph, number))
+}
+
+fn holds_loop(graph: &Graph, number: usize) -> bool {
+    let around = &graph.loops[number];
+    let mut others = graph.loops.iter();
+    others.any(|inner| inner.header > around.header && inner.end <= around.end)
+}
+
+/// Moves what is the same in every iteration in front of its loop, from the innermost outwards. Where registers are short, what is
+/// cheap stays in a loop that holds others: moved in front of it, it would have to be kept through these.
+fn invariant(graph: &mut Graph, room: Room) {
     for number in (0..graph.loops.len()).rev() {
         let around = graph.loops[number].clone();
+        let keeps_cheap = room == Room::Short && holds_loop(graph, number);
         for block in around.header.0..around.end.0 {
             let code = std::mem::take(&mut graph.blocks[block as usize].code);
             let mut stays = Vec::with_capacity(code.len());
@@ -157,7 +184,7 @@ fn invariant(graph: &mut Graph) {
                     .args
                     .iter()
                     .all(|arg| !graph.is_in(*arg, &around) || graph.op(*arg).is_operand());
-                if fixed && outside {
+                if fixed && outside && !(keeps_cheap && op.is_cheap()) {
                     graph.values[v.0 as usize].block = around.before;
                     graph.blocks[around.before.0 as usize].code.push(v);
                 } else {

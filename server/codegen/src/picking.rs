@@ -34,7 +34,7 @@ pub(crate) fn pays(
         return false;
     }
     let mut graph = graph.clone();
-    passes::optimise(&mut graph, options.backend);
+    passes::optimise(&mut graph, options.backend, passes::Room::Enough);
     let code = select::select(&graph, kernel, options);
     // Accesses of known elements that lie side by side are one.
     let beside = [4, 2, 1]

@@ -69,6 +69,9 @@ impl Executor<'_> {
                     if self.dry == 0 && branch < self.branches.len() {
                         self.enter(left, false, branch, true);
                     }
+                    if self.arena.as_const(all.continued) == Some(0) {
+                        self.suppose_not(left);
+                    }
                 }
             }
         }
@@ -77,6 +80,25 @@ impl Executor<'_> {
         }
         self.context = outer;
         all
+    }
+
+    /// Who has left the innermost loop does not come back to what it assigns: from here on that is what it is for those who stay.
+    fn suppose_not(&mut self, left: Id) {
+        let stays = self.arena.not(left);
+        let hold = self.arena.parts_that_hold(stays);
+        for id in self.moving.clone() {
+            let Some(value) = self.env.get(id) else {
+                continue;
+            };
+            let (Kind::Int(known) | Kind::Pointer(_, known)) = value.kind else {
+                continue;
+            };
+            let supposed = self.arena.supposing(known, &hold);
+            if supposed != known {
+                let value = value.holding(supposed);
+                self.env.set(id, Some(value));
+            }
+        }
     }
 
     /// The branch through which a statement was left: the one whose condition has its place.
@@ -466,7 +488,10 @@ impl Executor<'_> {
         ty: &Type,
     ) -> Value {
         let outer = std::mem::take(&mut self.returns_by_data);
+        // Whoever returns from the function comes back.
+        let moving = std::mem::take(&mut self.moving);
         self.block_of(statements);
+        self.moving = moving;
         let data = std::mem::replace(&mut self.returns_by_data, outer);
         let result = match result {
             // Which of several returns a lane took is not followed.

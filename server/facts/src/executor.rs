@@ -119,6 +119,8 @@ pub(crate) struct Executor<'a> {
     pub(crate) copies_known: FxHashMap<(u32, u32), u32>,
     /// True where data decides by which `return` some lane leaves the function that is executed.
     pub(crate) returns_by_data: bool,
+    /// What the innermost loop assigns; nothing in a function that a `return` ends.
+    pub(crate) moving: Vec<VarId>,
     /// Where the value of the innermost switch is, and its branch.
     pub(crate) switch: Option<(Site, usize)>,
     /// Branches that given contents of memory decided: nothing is assumed of them.
@@ -251,6 +253,7 @@ impl<'a> Executor<'a> {
             counting_only: false,
             open: None,
             returns_by_data: false,
+            moving: Vec::new(),
             switch: None,
             way: Part::whole(None),
             originals: None,

@@ -30,6 +30,9 @@ const LONGEST_TABLE: usize = 4096;
 /// iteration's end tells which loads that are.
 const HANDED: usize = usize::MAX / 2;
 
+/// The keys of what stands for any of a number of iterations end here: no variable has that number.
+const ANY_ITERATION: u32 = u32::MAX - 1;
+
 impl Executor<'_> {
     pub(crate) fn looping(&mut self, statement: &Stmt) -> Exits {
         let StmtKind::Loop {
@@ -74,9 +77,9 @@ impl Executor<'_> {
                 self.env.set(*id, Some(value.clone()));
             }
         }
+        let around = std::mem::replace(&mut self.moving, assigned);
         let (mut motions, ending, look) =
             self.motions(*kind, condition.as_ref(), step.as_ref(), body, &entry);
-        let has_break = ending.may_break;
         // What a branch changes before it leaves is not in the state after one iteration.
         let mut leaving = Leaving::default();
         leaving.search(body);
@@ -89,13 +92,21 @@ impl Executor<'_> {
 
         // The condition as a function of the iteration.
         let iteration = self.placeholder(u32::MAX);
-        let (motions, trips) = self.trips(
-            (*kind, body),
-            condition.as_ref(),
-            &entry,
-            motions,
-            iteration,
-        );
+        let (motions, trips) =
+            match self.left_after(&ending, condition.as_ref(), &entry, &look, &motions) {
+                Some(trips) => (motions, trips),
+                None => self.trips(
+                    (*kind, body),
+                    condition.as_ref(),
+                    &entry,
+                    motions,
+                    iteration,
+                ),
+            };
+        // Where it ends by a `break` alone the number of its iterations says when.
+        let ends_by_break = ending.may_break && is_endless(condition.as_ref());
+        let ends_by_break = ends_by_break && matches!(trips, Trips::Known { .. });
+        let has_break = ending.may_break && !ends_by_break;
         let trips = self.ended(trips, condition.as_ref(), &entry, &motions);
         let trips = match trips {
             // Waiting is no work: who waits is suspended, not busy.
@@ -105,7 +116,7 @@ impl Executor<'_> {
             trips => trips,
         };
         let motions = match &trips {
-            Trips::Known { trips, .. } if !has_break => {
+            Trips::Known { trips, .. } if !ending.may_break => {
                 self.one_by_one(&entry, &look, motions, *trips)
             }
             _ => motions,
@@ -220,6 +231,7 @@ impl Executor<'_> {
         }
         self.turns.push(extent);
         let exits = self.block_of(body);
+        self.moving = around;
         self.turns.pop();
         self.advances.truncate(advances);
         if let Some(step) = step {
@@ -287,7 +299,7 @@ impl Executor<'_> {
             None => !ending.leaves_apart,
         };
         for ((id, value), motion) in entry.iter().zip(&motions) {
-            let after = match (trips_id, has_break || by_test.contains(id)) {
+            let after = match (trips_id, ending.may_break || by_test.contains(id)) {
                 _ if leaving.broke.contains(id) => {
                     let data = ends_by_data || matches!(motion, Motion::Lost(true, _));
                     self.moved(value, &Motion::Lost(data, false), counter)
@@ -315,11 +327,11 @@ impl Executor<'_> {
             self.env.set(*id, Some(after));
         }
         if let (Some(condition), Some(_), LoopKind::For, false) =
-            (condition, trips_id, *kind, has_break)
+            (condition, trips_id, *kind, ending.may_break)
         {
             self.count_last_test(condition);
         }
-        if has_break {
+        if ending.may_break {
             self.forget_elements(body);
         }
         let mut left = self.no_exits();
@@ -607,6 +619,7 @@ impl Executor<'_> {
             may_break: (breaks.iter()).any(|&left| self.arena.as_const(left) != Some(0)),
             by_data: (breaks.iter()).any(|&left| self.is_by_data(left, stand_ins, &by_data)),
             continues_by_data: self.is_by_data(exits.continued, stand_ins, &by_data),
+            left: self.or(exits.broke, exits.returned),
         };
         self.renewed(entry, &look, &mut motions);
         (motions, ending, look)
@@ -866,6 +879,80 @@ impl Executor<'_> {
         (motions, trips)
     }
 
+    /// How often the body of a loop runs that a `break` or a `return` ends, in the last iteration in part; `None` where that is not
+    /// known.
+    fn left_after(
+        &mut self,
+        ending: &Ending,
+        condition: Option<&Expr>,
+        entry: &[(VarId, Value)],
+        look: &Look,
+        motions: &[Motion],
+    ) -> Option<Trips> {
+        if !ending.may_break || ending.by_data || !is_endless(condition) {
+            return None;
+        }
+        let iteration = self.placeholder(u32::MAX);
+        let mut stays = self.arena.not(ending.left);
+        for (((_, value), motion), &stand_in) in entry.iter().zip(motions).zip(&look.stand_ins) {
+            let symbol = self.arena.as_symbol(stand_in)?;
+            if !self.arena.depends_on(stays, symbol) {
+                continue;
+            }
+            let (Kind::Int(now) | Kind::Pointer(_, now)) =
+                self.moved(value, motion, iteration).kind
+            else {
+                return None;
+            };
+            stays = self.arena.substitute(stays, symbol, now);
+        }
+        let plain = self.without_wraps(stays);
+        let whole = self.solve(plain, iteration).filter(|&whole| {
+            let looked_at = self.dry > 0 && self.arena.has_placeholder(whole);
+            plain == stays || looked_at || self.never_wraps(stays, whole, iteration)
+        })?;
+        let one = self.arena.constant(1);
+        let trips = self.arena.add(whole, one);
+        let range = self.arena.range(trips);
+        let looked_at = self.dry > 0 && self.arena.has_placeholder(trips);
+        (range.bounded() || looked_at).then(|| Trips::Known {
+            trips,
+            most: if range.bounded() {
+                range.hi.max(0)
+            } else {
+                GUESSED_TRIPS
+            },
+            same: range.bounded() && self.arena.value(trips).is_some(),
+            pinned: false,
+            going: None,
+        })
+    }
+
+    /// True where a condition holds in each of that number of iterations.
+    fn always_holds(&mut self, condition: Id, iteration: Id, trips: Id) -> bool {
+        if self.never_fails(condition, condition, iteration) {
+            return true;
+        }
+        let Some(symbol) = self.arena.as_symbol(iteration) else {
+            return false;
+        };
+        // One for each power of two: an expression has room for few symbols.
+        let last = self.arena.range(trips).hi.clamp(0, MOST_TURNS);
+        let bits = i64::BITS - last.leading_zeros();
+        let key = ANY_ITERATION - bits;
+        let any = match self.placeholders.get(&key) {
+            Some(&any) => any,
+            None => {
+                let range = Interval::new(0, (1 << bits) - 1);
+                let any = self.arena.symbol("·", SymbolKind::Placeholder, range);
+                self.placeholders.insert(key, any);
+                any
+            }
+        };
+        let some = self.arena.substitute(condition, symbol, any);
+        self.arena.range(some).single() == Some(1)
+    }
+
     /// True where a condition holds in the first iteration and only gets further from failing.
     fn never_fails(&mut self, truth: Id, plain: Id, iteration: Id) -> bool {
         if let Some(value) = self.arena.as_const(truth) {
@@ -886,7 +973,7 @@ impl Executor<'_> {
         self.arena
             .as_const(gained)
             .is_some_and(|gained| gained >= 0)
-            && self.arena.value(first) == Some(1)
+            && self.arena.range(first).single() == Some(1)
     }
 
     /// A counter that is tested and would go below 0 begins again at the top of its unsigned type: the number of
@@ -921,9 +1008,10 @@ impl Executor<'_> {
         match *self.arena.node(condition) {
             Node::Const(0) => Some(self.arena.constant(0)),
             Node::Binary(BinaryOp::LogicalAnd, a, b) => {
-                let (a, b) = (self.solve(a, iteration), self.solve(b, iteration));
-                match (a, b) {
+                match (self.solve(a, iteration), self.solve(b, iteration)) {
                     (Some(a), Some(b)) => Some(self.arena.binary(BinaryOp::Min, a, b)),
+                    (Some(trips), None) if self.always_holds(b, iteration, trips) => Some(trips),
+                    (None, Some(trips)) if self.always_holds(a, iteration, trips) => Some(trips),
                     _ => None,
                 }
             }
@@ -1236,6 +1324,13 @@ struct Ending {
     continues_by_data: bool,
     /// Lanes of a warp may leave it after different iterations.
     leaves_apart: bool,
+    /// Whether a lane leaves it in an iteration, by what stood for the variables before that.
+    left: Id,
+}
+
+/// True where a loop's own condition never ends it.
+fn is_endless(condition: Option<&Expr>) -> bool {
+    condition.is_none_or(|condition| matches!(condition.kind, ExprKind::Int(1..)))
 }
 
 /// How often a loop runs.

@@ -525,7 +525,10 @@ fn vectors_of_the_device_are_copied_from_and_to_the_host() {
     );
     let host = "thrust::host_vector<int> h(100);";
     for (body, expected) in [
-        (format!("{host} thrust::device_vector<int> d = h;"), vec![to]),
+        (
+            format!("{host} thrust::device_vector<int> d = h;"),
+            vec![to],
+        ),
         (format!("{host} thrust::device_vector<int> d(h);"), vec![to]),
         (
             format!("{host} thrust::device_vector<int> d(h.begin(), h.end()); h = d;"),

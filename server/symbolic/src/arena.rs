@@ -232,6 +232,10 @@ impl Warps {
     }
 }
 
+/// Choices within sums within choices that are looked into.
+const DEEPEST_CHOICE: u32 = 6;
+/// Parts of one condition that are told apart.
+const MOST_PARTS: usize = 16;
 /// Expressions looked at for one answer to whether lanes differ, at most.
 const MOST_LOOKED_AT: u32 = 256;
 
@@ -1068,8 +1072,10 @@ impl Arena {
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => {
                 // Only what holds whatever the launch: the two sides' difference is a number.
                 let difference = self.sub(a, b);
-                let value = self.as_const(difference)?;
-                Some(self.constant(op.apply(value, 0)))
+                match self.as_const(difference) {
+                    Some(value) => Some(self.constant(op.apply(value, 0))),
+                    None => self.compared_choice(op, a, b),
+                }
             }
             BinaryOp::LogicalAnd | BinaryOp::LogicalOr => {
                 let absorbing = i64::from(op == BinaryOp::LogicalOr);
@@ -1089,6 +1095,84 @@ impl Arena {
             | BinaryOp::Reverse
             | BinaryOp::MulHigh => None,
         }
+    }
+
+    /// `c ? x : y` compared with a number, where the comparison of one side is decided: `(c ? -1 : t) < 0` is `c || t < 0`.
+    fn compared_choice(&mut self, op: BinaryOp, a: Id, b: Id) -> Option<Id> {
+        let (condition, sides) = match (self.node(a), self.node(b)) {
+            (&Node::Select(condition, x, y), Node::Const(_)) => (condition, [(x, b), (y, b)]),
+            (Node::Const(_), &Node::Select(condition, x, y)) => (condition, [(a, x), (a, y)]),
+            _ => return None,
+        };
+        let [first, second] = sides.map(|(left, right)| self.binary(op, left, right));
+        let (decided, open, takes_first) = match (self.as_const(first), self.as_const(second)) {
+            (Some(decided), _) => (decided, second, true),
+            (_, Some(decided)) => (decided, first, false),
+            (None, None) => return None,
+        };
+        let chosen = if takes_first {
+            self.truth(condition)
+        } else {
+            self.not(condition)
+        };
+        Some(if decided != 0 {
+            self.binary(BinaryOp::LogicalOr, chosen, open)
+        } else {
+            let other = self.not(chosen);
+            self.binary(BinaryOp::LogicalAnd, other, open)
+        })
+    }
+
+    /// The expression where these conditions hold: what they choose is chosen.
+    pub fn supposing(&mut self, id: Id, hold: &[Id]) -> Id {
+        self.supposing_within(id, hold, 0)
+    }
+
+    fn supposing_within(&mut self, id: Id, hold: &[Id], depth: u32) -> Id {
+        if depth > DEEPEST_CHOICE {
+            return id;
+        }
+        match self.node(id).clone() {
+            Node::Select(condition, x, y) => {
+                let fails = self.not(condition);
+                if hold.contains(&condition) {
+                    self.supposing_within(x, hold, depth + 1)
+                } else if hold.contains(&fails) {
+                    self.supposing_within(y, hold, depth + 1)
+                } else {
+                    let [x, y] = [x, y].map(|side| self.supposing_within(side, hold, depth + 1));
+                    self.select(condition, x, y)
+                }
+            }
+            Node::Sum(constant, terms) => {
+                let mut sum = self.constant(constant);
+                for &(term, coefficient) in terms.iter() {
+                    let term = self.supposing_within(term, hold, depth + 1);
+                    let term = self.scale(term, coefficient);
+                    sum = self.add(sum, term);
+                }
+                sum
+            }
+            Node::Wrap(bits, signed, inner) => {
+                let inner = self.supposing_within(inner, hold, depth + 1);
+                self.wrap(bits, signed, inner)
+            }
+            _ => id,
+        }
+    }
+
+    /// The parts of a condition that hold where it does.
+    pub fn parts_that_hold(&self, condition: Id) -> Vec<Id> {
+        let (mut open, mut found) = (vec![condition], Vec::new());
+        while let Some(id) = open.pop() {
+            match *self.node(id) {
+                Node::Binary(BinaryOp::LogicalAnd, x, y) if found.len() < MOST_PARTS => {
+                    open.extend([x, y]);
+                }
+                _ => found.push(id),
+            }
+        }
+        found
     }
 
     fn raw_binary(&mut self, op: BinaryOp, a: Id, b: Id) -> Id {

@@ -263,3 +263,81 @@ fn a_switch_of_many_cases_runs_what_branches_on_its_labels_run() {
         );
     }
 }
+
+/// Loops that a `break` ends in the middle of an iteration, whose condition comes of a choice or of an object that hands out work, run
+/// as the plain loop over the same numbers.
+#[test]
+fn a_loop_that_a_break_ends_runs_as_the_plain_loop() {
+    let classes = "struct Tiles { int at, step, end;\n\
+         __device__ Tiles(int first, int step, int end) : at(first), step(step), end(end) {}\n\
+         __device__ int next() { int v = at; if (v >= end) return -1; at += step; return v; } };\n\
+         struct Rows { int turn, first, end;\n\
+         __device__ int next() { int v = turn * 7 + first; if (v < end) { ++turn; return v; } return -1; } };\n";
+    let work = "a[v * 33 + threadIdx.x] = 1.0f;";
+    let spelled = |first: &str, step: &str| {
+        [
+            format!("for (int v = {first}; v < n; v += {step}) {{ {work} }}"),
+            format!("int v = {first}; while (true) {{ if (v >= n) break; {work} v += {step}; }}"),
+            format!(
+                "int w = {first}; while (true) {{ int v = w; if (v >= n) break; {work} w += {step}; }}"
+            ),
+            format!(
+                "int w = {first}; for (;;) {{ int v = w < n ? w : -1; if (v < 0) break; w += {step}; {work} }}"
+            ),
+            format!(
+                "int w = {first}; for (;;) {{ int v; if (w < n) {{ v = w; w += {step}; }} else v = -1; if (v == -1) break; {work} }}"
+            ),
+            format!(
+                "Tiles tiles({first}, {step}, n); for (int v = tiles.next(); v >= 0; v = tiles.next()) {{ {work} }}"
+            ),
+            format!(
+                "Tiles tiles({first}, {step}, n); while (true) {{ int v = tiles.next(); if (v < 0) return; {work} }}"
+            ),
+            format!(
+                "Tiles tiles({first}, {step}, n); for (int v = tiles.next(); v >= 0; v = tiles.next()) {{ if (v % 3 == 1) continue; {work} }}"
+            ),
+        ]
+    };
+    for (first, step) in [
+        ("blockIdx.x", "3"),
+        ("(int)threadIdx.x / 5 + blockIdx.x", "4"),
+        ("threadIdx.x", "blockDim.x"),
+    ] {
+        for n in [1, 17, 100] {
+            let text = |body: &str| {
+                format!("{classes}__global__ void k(float *a, int n) {{\n{body}\n}}\n")
+            };
+            let all = spelled(first, step);
+            let some = |text: &str, what: &str| {
+                figures(text, [64, 1, 1], n).unwrap_or_else(|| panic!("exact: {what} n = {n}"))
+            };
+            let plain = some(&text(&all[0]), &all[0]);
+            for other in &all[1..7] {
+                let found = some(&text(other), other);
+                assert!(
+                    close(&plain[0], &found[0]),
+                    "{other} n = {n}: {plain:?}, {found:?}"
+                );
+            }
+            let skipping = all[0].replace("{ a[", "{ if (v % 3 != 1) a[");
+            let (plain, found) = (
+                some(&text(&skipping), &skipping),
+                some(&text(&all[7]), &all[7]),
+            );
+            assert!(
+                close(&plain[0], &found[0]),
+                "{} n = {n}: {plain:?}, {found:?}",
+                all[7]
+            );
+        }
+    }
+    let rows = format!(
+        "{classes}__global__ void k(float *a, int n) {{\n\
+         Rows rows{{0, (int)blockIdx.x, n}}; for (int v = rows.next(); v >= 0; v = rows.next()) {{ {work} }}\n}}\n"
+    );
+    let plain = format!(
+        "__global__ void k(float *a, int n) {{ for (int v = blockIdx.x; v < n; v += 7) {{ {work} }} }}\n"
+    );
+    let [found, plain] = [rows, plain].map(|text| figures(&text, [64, 1, 1], 50).expect("exact"));
+    assert!(close(&plain[0], &found[0]), "{plain:?}, {found:?}");
+}

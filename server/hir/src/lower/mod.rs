@@ -350,11 +350,16 @@ impl<'u> Lowering<'u> {
     }
 
     fn site(&mut self, node: Node, source: Source) -> Site {
+        self.site_of(node.byte_range(), source)
+    }
+
+    /// The place of a piece of the text.
+    fn site_of(&mut self, piece: std::ops::Range<usize>, source: Source) -> Site {
         if let Some(site) = source.fixed {
             return site;
         }
         let (text, at) = source.copied.unwrap_or((source.parsed, 0));
-        let range = node.start_byte() + at..node.end_byte() + at;
+        let range = piece.start + at..piece.end + at;
         let place = text.place(range.clone());
         let Some(call) = source.at else {
             return Site {

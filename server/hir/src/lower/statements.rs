@@ -3,7 +3,7 @@
 use crate::namespaces::Name;
 use std::sync::Arc;
 
-use warplens_syntax::{Field, Kind, Node, stop};
+use warplens_syntax::{AssignOperator, Field, Kind, Node, assigned, stop};
 
 use super::constants::constant;
 use super::forms::has_word;
@@ -425,8 +425,30 @@ impl Lowering<'_> {
         } else {
             LoopKind::For
         };
+        if renews(node, source)
+            && let [
+                Stmt {
+                    kind: StmtKind::Declare(_, first),
+                    ..
+                },
+            ] = init.as_mut_slice()
+            && let (Some(test), Some(again)) = (&condition, &step)
+        {
+            *first = None;
+            body.splice(0..0, renewed_first(test.clone(), again.clone()));
+            (condition, step) = (None, None);
+        }
         let (kind, condition) = test_of(kind, condition, step.is_some(), &mut body);
-        let head = condition.as_ref().map_or(site, |condition| condition.site);
+        let head = match (&condition, node.field(Field::Body)) {
+            (Some(condition), _) => condition.site,
+            // Without the body: `for (;;)`.
+            (None, Some(body)) if kind == LoopKind::For => {
+                let text = &source.parsed.text[node.start_byte()..body.start_byte()];
+                let end = node.start_byte() + text.trim_end().len();
+                self.site_of(node.start_byte()..end, source)
+            }
+            (None, _) => site,
+        };
         if never_repeats(&body) {
             // `for (int i = id; i < n; i += threads) { …; return; }` is `if (id < n) { …; return; }`.
             let mut once = init;
@@ -1040,6 +1062,53 @@ fn is_broken(node: Node, source: Source) -> bool {
         open.extend(node.children().filter(Node::has_error));
     }
     false
+}
+
+/// True for `for (T t = next(); …; t = next())`: each iteration begins with a call of the same.
+fn renews(node: Node, source: Source) -> bool {
+    let made = || {
+        let declaration = node.field(Field::Initializer)?;
+        let declarator = declaration.field(Field::Declarator)?;
+        let (name, first) = (
+            declarator.field(Field::Declarator)?,
+            declarator.field(Field::Value)?,
+        );
+        let update = node.field(Field::Update)?;
+        let (target, again) = (update.field(Field::Left)?, update.field(Field::Right)?);
+        let plain = assigned(update) == Some(AssignOperator::Plain);
+        let same = |a: Node, b: Node| text_of(a, source) == text_of(b, source);
+        Some(
+            plain
+                && first.kind() == Kind::CallExpression
+                && same(name, target)
+                && same(first, again),
+        )
+    };
+    made().unwrap_or(false)
+}
+
+/// How an iteration of such a loop begins as `T t; for (;;) { t = next(); if (!…) break; … }`, where what the call changes is followed
+/// once.
+fn renewed_first(test: Expr, again: Expr) -> [Stmt; 2] {
+    let site = test.site;
+    let leave = Stmt {
+        kind: StmtKind::Break,
+        site,
+    };
+    let ends = Expr {
+        ty: Type::INT,
+        site,
+        kind: ExprKind::Unary(UnaryOp::Not, Box::new(test)),
+    };
+    let again = Stmt {
+        site: again.site,
+        kind: StmtKind::Expr(again),
+    };
+    let leaves = Stmt {
+        kind: StmtKind::If(ends, vec![leave], Vec::new()),
+        site,
+    };
+    [again, leaves]
 }
 
 /// The test of a loop, where one without an end of its own has it inside: `for (;;) { if (c) break; … }` goes on while `c` does not
