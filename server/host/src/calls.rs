@@ -86,6 +86,7 @@ impl Host<'_> {
     ) -> Frame {
         Frame {
             name,
+            space: source.space().into(),
             class,
             scopes: vec![Scope::default()],
             bindings: Bindings::new(),
@@ -916,6 +917,7 @@ impl Host<'_> {
         scopes.push(Scope::default());
         let frame = Frame {
             name: outer.name.clone(),
+            space: Rc::clone(&outer.space),
             class: lambda.class.clone(),
             scopes,
             bindings: lambda.bindings.clone(),

@@ -116,6 +116,8 @@ pub(super) struct Alias<'p> {
 /// A variable at file scope, or a static member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variable<'p> {
+    /// The namespaces around it.
+    pub(super) space: &'p str,
     pub(super) text: &'p Arc<Expanded>,
     pub(super) declaration: Node<'p>,
     pub(super) declarator: Node<'p>,
@@ -254,6 +256,7 @@ impl<'p> Index<'p> {
                             .entry(plain(text(name)))
                             .or_default()
                             .push(Variable {
+                                space: around.at(child),
                                 text: parsed,
                                 declaration: child,
                                 declarator,

@@ -11,8 +11,7 @@ use super::captured::Graphs;
 use super::changes::is_changed;
 use super::data::DataRef;
 use super::events::{Around, Decides, HostEvent, MemoryKind};
-use super::index::Function;
-use super::index::Index;
+use super::index::{Function, Index, Variable};
 use super::leaving::{Jump, Leaving};
 use super::library_types::LibraryType;
 use super::linked::Linked;
@@ -138,6 +137,14 @@ pub(super) struct Running {
     pub(super) bytes_left: u64,
 }
 
+/// A variable at file scope.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct GlobalName<'p> {
+    /// The namespaces around it; `None` where these do not tell which of several it is.
+    space: Option<&'p str>,
+    name: String,
+}
+
 /// Where `getopt` is.
 #[derive(Debug)]
 pub(super) struct Options {
@@ -167,6 +174,8 @@ impl Default for Options {
 pub(super) struct Frame {
     /// As [`super::LaunchSite::inside`] names it.
     pub(super) name: String,
+    /// The namespaces around it.
+    pub(super) space: Rc<str>,
     pub(super) class: Option<String>,
     pub(super) scopes: Vec<Scope>,
     pub(super) bindings: Bindings,
@@ -262,7 +271,7 @@ pub(super) struct Host<'p> {
     touched: Vec<usize>,
     pub(super) frames: Vec<Frame>,
     /// Variables at file scope met so far; `None` while one is being read, and for what is not a variable.
-    globals: FxHashMap<String, Option<usize>>,
+    globals: FxHashMap<GlobalName<'p>, Option<usize>>,
     /// Those of them that the file changes somewhere.
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
@@ -850,11 +859,24 @@ impl<'p> Host<'p> {
     }
 
     fn global(&mut self, name: &str) -> Option<usize> {
-        if let Some(&known) = self.globals.get(name) {
+        let all = self.index.variables.get(name)?;
+        // Of those of several namespaces the nearest.
+        let around = self.frames.last().map(|frame| Rc::clone(&frame.space));
+        let spaces: Vec<&'p str> = all.iter().map(|variable| variable.space).collect();
+        let space = warplens_hir::nearest(name, around.as_deref().unwrap_or(""), &spaces);
+        let key = GlobalName {
+            space,
+            name: name.to_owned(),
+        };
+        if let Some(&known) = self.globals.get(&key) {
             return known;
         }
-        self.globals.insert(name.to_owned(), None);
-        let variables = self.index.variables.get(name)?;
+        let variables: Vec<Variable> = all
+            .iter()
+            .filter(|variable| space.is_none_or(|space| variable.space == space))
+            .copied()
+            .collect();
+        self.globals.insert(key.clone(), None);
         // Declared more than once: `extern` first, or a member and a variable of one name.
         let variable = *variables
             .iter()
@@ -897,7 +919,7 @@ impl<'p> Host<'p> {
         definitions.sort_unstable();
         definitions.dedup();
         // At file scope nothing local is seen.
-        self.frames.push(Frame::at_file_scope());
+        self.frames.push(Frame::at_file_scope(variable.space));
         let source = self.source_of(variable.text);
         let slot = self.declare(variable.declaration, variable.declarator, source);
         self.frames.pop();
@@ -905,8 +927,8 @@ impl<'p> Host<'p> {
         if self.running.is_some() && !constant {
             // Of several namespaces, or made of what the program has changed meanwhile.
             let changed = |word: &str| {
-                let other = self.globals.get(word).copied().flatten();
-                other.is_some_and(|other| self.touched.contains(&other))
+                let mut others = self.globals.iter().filter(|(key, _)| key.name == word);
+                others.any(|(_, other)| other.is_some_and(|other| self.touched.contains(&other)))
             };
             let late = definitions.len() == 1
                 && warplens_syntax::words_in(&definitions[0])
@@ -931,7 +953,7 @@ impl<'p> Host<'p> {
         if !fixed && (starts_so || self.slots[slot].value == Value::Unknown) {
             self.changing.push(slot);
         }
-        self.globals.insert(name.to_owned(), Some(slot));
+        self.globals.insert(key, Some(slot));
         Some(slot)
     }
 
@@ -1086,9 +1108,10 @@ impl<'p> Host<'p> {
 }
 
 impl Frame {
-    fn at_file_scope() -> Frame {
+    fn at_file_scope(space: &str) -> Frame {
         Frame {
             name: String::new(),
+            space: space.into(),
             class: None,
             scopes: vec![Scope::default()],
             bindings: Bindings::new(),

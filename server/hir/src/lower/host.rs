@@ -52,6 +52,11 @@ impl<'a> Source<'a> {
         Source { space, ..self }
     }
 
+    /// The namespaces around what is read.
+    pub fn space(self) -> &'a str {
+        self.space
+    }
+
     /// True in a header.
     pub fn is_header(self) -> bool {
         self.header
