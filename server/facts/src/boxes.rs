@@ -18,6 +18,8 @@ use crate::{TensorBox, TensorDimension};
 const SECTOR: i64 = 32;
 /// Operations within each other that are looked into.
 const MOST_DEPTH: u32 = 16;
+/// Conditions around a copy that are looked at.
+const MOST_GUARDS: usize = 64;
 /// Elements along a dimension of a tensor whose size is not known: far more than boxes have.
 const UNKNOWN_SIZE: u64 = 1 << 20;
 
@@ -177,11 +179,23 @@ impl Executor<'_> {
     /// What the conditions around say: sums that are at most so much.
     fn bounds(&mut self) -> Vec<Bound> {
         let mut bounds = Vec::new();
-        for guard in self.contexts[self.context].guards() {
-            let Node::Binary(op, left, right) = *self.arena.node(guard.condition) else {
+        let guards = self.contexts[self.context].guards();
+        let mut open: Vec<(Id, bool)> = guards
+            .into_iter()
+            .map(|guard| (guard.condition, guard.holds))
+            .collect();
+        while let Some((condition, holds)) = open.pop() {
+            let Node::Binary(op, left, right) = *self.arena.node(condition) else {
                 continue;
             };
-            let (less, more, strict) = match (op, guard.holds) {
+            let (less, more, strict) = match (op, holds) {
+                // Both parts hold, or both fail.
+                (BinaryOp::LogicalAnd, true) | (BinaryOp::LogicalOr, false)
+                    if open.len() < MOST_GUARDS =>
+                {
+                    open.extend([(left, holds), (right, holds)]);
+                    continue;
+                }
                 (BinaryOp::Lt, true) => (left, right, 1),
                 (BinaryOp::Le, true) => (left, right, 0),
                 (BinaryOp::Lt, false) => (right, left, 0),
@@ -189,12 +203,27 @@ impl Executor<'_> {
                 _ => continue,
             };
             let (constant, terms) = self.arena.terms(less);
-            let said = !assumed(&self.arena, guard.condition);
+            let said = !assumed(&self.arena, condition);
             let most = self.arena.value(more).filter(|_| said);
             let most = most.and_then(|most| most.checked_sub(strict)?.checked_sub(constant));
             bounds.extend(most.map(|most| Bound { terms, most }));
         }
         bounds
+    }
+
+    /// What a term of a bounded sum is at most: what the least of the others leaves.
+    fn most_beside(&self, id: Id, bound: &Bound) -> Option<i64> {
+        let (_, factor) = bound.terms.iter().find(|(term, _)| *term == id)?;
+        let others = bound.terms.iter().filter(|(term, _)| *term != id);
+        let least = others
+            .map(|(term, by)| {
+                let of = self.arena.range(*term);
+                Some(of.lo.checked_mul(*by)?.min(of.hi.checked_mul(*by)?))
+            })
+            .try_fold(0_i64, |sum, least| sum.checked_add(least?))?;
+        (*factor > 0)
+            .then(|| bound.most.checked_sub(least))?
+            .map(|left| left.div_euclid(*factor))
     }
 
     /// The values that an expression can have where these bounds hold.
@@ -205,8 +234,11 @@ impl Executor<'_> {
         };
         let (constant, terms) = self.arena.terms(id);
         let mut most = range.hi;
-        for bound in bounds.iter().filter(|bound| bound.terms == terms) {
-            most = most.min(bound.most.saturating_add(constant));
+        for bound in bounds {
+            if bound.terms == terms {
+                most = most.min(bound.most.saturating_add(constant));
+            }
+            most = most.min(self.most_beside(id, bound).unwrap_or(most));
         }
         let known = match self.arena.node(id) {
             Node::Wrap(_, _, inner) => {
@@ -219,6 +251,15 @@ impl Executor<'_> {
                 let of = self.range_within(*of, bounds, depth);
                 by.map(|by| Interval::new(of.lo / by, of.hi / by))
             }
+            Node::Product(factors) => factors
+                .iter()
+                .try_fold((1_i64, 1_i64), |(lo, hi), factor| {
+                    let of = self.range_within(*factor, bounds, depth);
+                    let whole = of.lo >= 0;
+                    whole.then_some(())?;
+                    Some((lo.checked_mul(of.lo)?, hi.checked_mul(of.hi)?))
+                })
+                .map(|(lo, hi)| Interval::new(lo, hi)),
             Node::Sum(..) => {
                 let sum = terms
                     .iter()

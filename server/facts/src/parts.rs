@@ -83,6 +83,14 @@ impl Variables<'_> {
                 let inner = if arena.value(a).is_some() { b } else { a };
                 self.collect(arena, inner, factor, parts, depth + 1)?;
             }
+            &Node::Binary(op @ (BinaryOp::Div | BinaryOp::Rem), inner, by)
+                if let Some(terms) = divided(arena, op, inner, by) =>
+            {
+                for (term, coefficient) in terms {
+                    let factor = factor.checked_mul(coefficient)?;
+                    self.collect(arena, term, factor, parts, depth + 1)?;
+                }
+            }
             _ => {
                 let part = match self.digit(arena, id) {
                     Some(digit) => digit,
@@ -199,4 +207,51 @@ impl Variables<'_> {
             by_data,
         })
     }
+}
+
+/// `(row * width + column) / width` and its remainder, where the column is less than the width: the terms of the row, and those of the
+/// column.
+fn divided(arena: &Arena, op: BinaryOp, sum: Id, by: Id) -> Option<Vec<(Id, i64)>> {
+    let divisor = arena.value(by).filter(|by| *by > 1)?;
+    let (constant, terms) = arena.terms(sum);
+    let (mut whole, mut rest) = (Vec::new(), Vec::new());
+    let mut range = (constant, constant);
+    for (term, coefficient) in terms {
+        if let Some(part) = multiple(arena, term, coefficient, divisor) {
+            whole.push(part);
+            continue;
+        }
+        let of = arena.range(term);
+        let (a, b) = (
+            of.lo.checked_mul(coefficient)?,
+            of.hi.checked_mul(coefficient)?,
+        );
+        range = (
+            range.0.checked_add(a.min(b))?,
+            range.1.checked_add(a.max(b))?,
+        );
+        rest.push((term, coefficient));
+    }
+    let fits = !whole.is_empty() && range.0 >= 0 && range.1 < divisor;
+    fits.then_some(if op == BinaryOp::Div { whole } else { rest })
+}
+
+/// A term divided by what it is a multiple of.
+fn multiple(arena: &Arena, term: Id, coefficient: i64, divisor: i64) -> Option<(Id, i64)> {
+    if coefficient % divisor == 0 {
+        return Some((term, coefficient / divisor));
+    }
+    let Node::Product(factors) = arena.node(term) else {
+        return None;
+    };
+    let mut moving = None;
+    let mut product = coefficient;
+    for &factor in factors.iter() {
+        match arena.value(factor) {
+            Some(value) => product = product.checked_mul(value)?,
+            None if moving.is_none() => moving = Some(factor),
+            None => return None,
+        }
+    }
+    (product % divisor == 0).then_some((moving?, product / divisor))
 }

@@ -270,12 +270,15 @@ fn stages_go_on_from_tile_to_tile() {
 
 #[test]
 fn boxes_of_persistent_tiles_lie_in_the_tensor() {
-    let text = |tiles: &str| {
+    let spelled = |walk: &str| {
         format!(
             "#include <cuda.h>\n#include <cstdint>\n\
+             struct Tiles {{ int it, total, columns; __device__ int next() {{ int n = it * 132 + blockIdx.x;\n\
+               if (n >= total) return -1; int group = n / 64, at = n % 64; ++it;\n\
+               return (group / (columns / 8) * 8 + at / 8) * columns + group % (columns / 8) * 8 + at % 8; }} }};\n\
              __global__ void k(const __grid_constant__ CUtensorMap a, float *out) {{\n\
                __shared__ __align__(128) unsigned short tile[64 * 128]; __shared__ uint64_t bar;\n\
-               for (int t = blockIdx.x; t < {tiles}; t += gridDim.x) if (threadIdx.x == 0)\n\
+               {walk} if (threadIdx.x == 0)\n\
                  asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {{%2, %3}}], [%4];\" \
                    :: \"r\"((uint32_t)__cvta_generic_to_shared(tile)), \"l\"(&a), \"r\"(t % 128 * 64), \"r\"(t / 128 * 128), \"r\"((uint32_t)__cvta_generic_to_shared(&bar)));\n\
                out[threadIdx.x] = tile[threadIdx.x]; }}\n\
@@ -287,12 +290,30 @@ fn boxes_of_persistent_tiles_lie_in_the_tensor() {
                k<<<132, 128>>>(made(p), out); }}\n"
         )
     };
-    // 128 · 64 boxes are all of it; behind them it ends.
-    for (tiles, exact) in [("8192", true), ("8193", false), ("(int)out[0]", false)] {
-        let found = launched(&text(tiles), LaunchValues::default());
+    let check = |walk: &str, exact: bool| {
+        let found = launched(&spelled(walk), LaunchValues::default());
         let load = of(&found, "global", "load");
         let copy = load.iter().find(|load| load.instruction.is_some());
-        assert_eq!(copy.expect("a copy").exact, exact, "{tiles}");
+        let copy = copy.expect("a copy");
+        assert_eq!(copy.exact, exact, "{walk}");
+        if exact {
+            assert_eq!(copy.requests, Some(8192.0), "{walk}");
+        }
+    };
+    // 128 · 64 boxes are all of it; behind them it ends.
+    for (tiles, exact) in [("8192", true), ("8193", false), ("(int)out[0]", false)] {
+        check(
+            &format!("for (int t = blockIdx.x; t < {tiles}; t += gridDim.x)"),
+            exact,
+        );
+    }
+    // Handed out by an object, in groups of eight by eight.
+    for (rows, exact) in [(64, true), (72, false)] {
+        let tiles = format!("Tiles tiles{{0, {rows} * 128, 128}};");
+        check(
+            &format!("{tiles} for (int t = tiles.next(); t >= 0; t = tiles.next())"),
+            exact,
+        );
     }
 }
 

@@ -149,6 +149,33 @@ fn neighbours_around_the_edges_of_a_periodic_grid_are_read_once() {
     assert!(dram < 1.1 * arrays, "{dram} {arrays}");
 }
 
+/// Groups of eight by eight tiles: handed out as one number and taken apart again, or used as they are.
+#[test]
+fn a_tile_is_one_whether_its_number_is_handed_on_or_its_row_and_column() {
+    let kernel = |tile: &str| {
+        format!(
+            "__global__ void k(const float* a, const float* b, float* c, int n, int tiles) {{
+        int group = blockIdx.x / 64, at = blockIdx.x % 64;
+        int y = group / (tiles / 8) * 8 + at / 8, x = group % (tiles / 8) * 8 + at % 8;
+        {tile}
+        int i = row * 32 + threadIdx.y, j = column * 32 + threadIdx.x;
+        float sum = 0;
+        for (int k = 0; k < n; k++) sum += a[i * n + k] * b[k * n + j];
+        c[i * n + j] = sum;
+    }}"
+        )
+    };
+    let launch = Launch {
+        grid: [128 * 128, 1, 1],
+        block: [32, 32, 1],
+        args: &[("n", 4096), ("tiles", 128)],
+        arrays: &[],
+    };
+    let plain = moved(&kernel("int row = y, column = x;"), &launch);
+    let handed = kernel("int tile = y * tiles + x; int row = tile / tiles, column = tile % tiles;");
+    same(&moved(&handed, &launch), &plain, "a tile's number");
+}
+
 #[test]
 fn an_id_that_is_split_and_put_together_is_the_id() {
     let split = "__global__ void k(const float* in, float* out, int B, int T, int C) {
