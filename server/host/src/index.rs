@@ -8,7 +8,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 
 use super::HeaderNames;
 use warplens_hir::function_declarator;
-use warplens_hir::{Item, ItemKind};
+use warplens_hir::{Item, ItemKind, Space};
 
 /// One of these is in every function that launches: the public interfaces of the toolkits, and nothing of a program's own.
 pub const WORDS: &[&str] = &[
@@ -64,6 +64,8 @@ struct Around<'p, 'k> {
     items: &'k FxHashMap<usize, &'p Item>,
     /// The namespaces around the class.
     space: &'p str,
+    /// Those around variables, by their number.
+    variables: usize,
     depth: u32,
 }
 
@@ -116,8 +118,8 @@ pub(super) struct Alias<'p> {
 /// A variable at file scope, or a static member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variable<'p> {
-    /// The namespaces around it.
-    pub(super) space: &'p str,
+    /// The namespaces around it, by their number among [`Index::spaces`].
+    pub(super) space: usize,
     pub(super) text: &'p Arc<Expanded>,
     pub(super) declaration: Node<'p>,
     pub(super) declarator: Node<'p>,
@@ -136,6 +138,8 @@ pub(super) struct Index<'p> {
     /// Names of classes in functions.
     local: FxHashSet<String>,
     pub(super) variables: FxHashMap<String, Vec<Variable<'p>>>,
+    /// The namespaces in which variables are: none, and each that the texts have.
+    pub(super) spaces: Vec<Space>,
     /// Names of kernels, declared or defined.
     pub(super) kernels: FxHashSet<String>,
     pub(super) instantiations: Vec<Node<'p>>,
@@ -151,6 +155,7 @@ impl<'p> Index<'p> {
     ) -> Index<'p> {
         let mut index = Index {
             kernels: headers.kernels.iter().cloned().collect(),
+            spaces: vec![Space::from("")],
             ..Index::default()
         };
         for (text, items) in texts {
@@ -165,6 +170,7 @@ impl<'p> Index<'p> {
                 parsed: text,
                 items: &ends,
                 space: "",
+                variables: 0,
                 depth: 0,
             };
             index.walk(text.tree.root_node(), None, None, &around);
@@ -207,8 +213,24 @@ impl<'p> Index<'p> {
                 }
                 // What is written in a class and is no member of it.
                 Kind::FriendDeclaration => self.walk(child, None, None, &around.deeper()),
-                Kind::NamespaceDefinition
-                | Kind::DeclarationList
+                Kind::NamespaceDefinition => {
+                    let body = child.field(Field::Body);
+                    let inside = body.map_or_else(
+                        || Space::from(""),
+                        |body| warplens_hir::namespaces_around(body, &parsed.text),
+                    );
+                    let known = self.spaces.iter().position(|space| *space == inside);
+                    let number = known.unwrap_or_else(|| {
+                        self.spaces.push(inside);
+                        self.spaces.len() - 1
+                    });
+                    let around = Around {
+                        variables: number,
+                        ..around.deeper()
+                    };
+                    self.walk(child, None, class, &around);
+                }
+                Kind::DeclarationList
                 | Kind::LinkageSpecification
                 | Kind::Error
                 | Kind::FieldDeclarationList => {
@@ -256,7 +278,7 @@ impl<'p> Index<'p> {
                             .entry(plain(text(name)))
                             .or_default()
                             .push(Variable {
-                                space: around.at(child),
+                                space: around.variables,
                                 text: parsed,
                                 declaration: child,
                                 declarator,

@@ -139,9 +139,9 @@ pub(super) struct Running {
 
 /// A variable at file scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct GlobalName<'p> {
-    /// The namespaces around it; `None` where these do not tell which of several it is.
-    space: Option<&'p str>,
+struct GlobalName {
+    /// The namespaces around it, by their number; `None` where these do not tell which of several it is.
+    space: Option<usize>,
     name: String,
 }
 
@@ -271,7 +271,7 @@ pub(super) struct Host<'p> {
     touched: Vec<usize>,
     pub(super) frames: Vec<Frame>,
     /// Variables at file scope met so far; `None` while one is being read, and for what is not a variable.
-    globals: FxHashMap<GlobalName<'p>, Option<usize>>,
+    globals: FxHashMap<GlobalName, Option<usize>>,
     /// Those of them that the file changes somewhere.
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
@@ -862,8 +862,15 @@ impl<'p> Host<'p> {
         let all = self.index.variables.get(name)?;
         // Of those of several namespaces the nearest.
         let around = self.frames.last().map(|frame| Rc::clone(&frame.space));
-        let spaces: Vec<&'p str> = all.iter().map(|variable| variable.space).collect();
+        let spaces = all
+            .iter()
+            .map(|variable| &*self.index.spaces[variable.space]);
+        let spaces: Vec<&str> = spaces.collect();
         let space = warplens_hir::nearest(name, around.as_deref().unwrap_or(""), &spaces);
+        let space = space.and_then(|space| {
+            let mut known = self.index.spaces.iter();
+            known.position(|known| **known == *space)
+        });
         let key = GlobalName {
             space,
             name: name.to_owned(),
@@ -919,7 +926,8 @@ impl<'p> Host<'p> {
         definitions.sort_unstable();
         definitions.dedup();
         // At file scope nothing local is seen.
-        self.frames.push(Frame::at_file_scope(variable.space));
+        let frame = Frame::at_file_scope(&self.index.spaces[variable.space]);
+        self.frames.push(frame);
         let source = self.source_of(variable.text);
         let slot = self.declare(variable.declaration, variable.declarator, source);
         self.frames.pop();
@@ -930,9 +938,9 @@ impl<'p> Host<'p> {
                 let mut others = self.globals.iter().filter(|(key, _)| key.name == word);
                 others.any(|(_, other)| other.is_some_and(|other| self.touched.contains(&other)))
             };
+            let own = &variable.text.text[variable.declarator.byte_range()];
             let late = definitions.len() == 1
-                && warplens_syntax::words_in(&definitions[0])
-                    .any(|word| word != name && changed(word));
+                && warplens_syntax::words_in(own).any(|word| word != name && changed(word));
             if definitions.len() > 1 || late {
                 self.slots[slot].value = Value::Unknown;
                 self.slots[slot].bytes = None;
