@@ -275,7 +275,15 @@ impl Host<'_> {
         let contents = self.contents_of(&config.arguments);
         // Where a condition around the launch does not hold, nothing is given.
         let given: &[Value] = if beside { &[] } else { &config.arguments };
-        let members: Vec<Member> = given.iter().enumerate().flat_map(members).collect();
+        // A tensor map is passed by value or lies in memory of the device.
+        let structures: Vec<Value> = given
+            .iter()
+            .map(|value| {
+                self.tensor_map_behind(value)
+                    .unwrap_or_else(|| value.clone())
+            })
+            .collect();
+        let members: Vec<Member> = structures.iter().enumerate().flat_map(members).collect();
         let reals: Vec<Real> = given.iter().enumerate().flat_map(reals).collect();
         let texts = [source.parsed, self.parsed].map(|parsed| &**parsed);
         let texts = texts.map(|text| self.sets_attributes(text).then_some(&*text.text));

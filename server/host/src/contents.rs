@@ -8,6 +8,7 @@ use super::data::{Data, DataRef, LARGEST};
 use super::kinds::Number;
 use super::numbers::listed;
 use super::state::Host;
+use super::toolkit::TENSOR_MAP;
 use super::value::{Place, Step, Value};
 use warplens_ir::Type;
 
@@ -122,6 +123,10 @@ impl Host<'_> {
             self.written_somewhere();
             return;
         };
+        if let Some(map) = self.tensor_map_behind(from) {
+            self.write(&whole(to.slot), map);
+            return;
+        }
         let held = self.bytes_behind(&Value::Address(whole(to.slot)));
         let made = self.makes(held.unwrap_or(0));
         let copied = if made {
@@ -133,6 +138,16 @@ impl Host<'_> {
             Some(value) => self.write(&whole(to.slot), value),
             None => self.forget(to.slot),
         }
+    }
+
+    /// The tensor map that a pointer leads to.
+    pub(super) fn tensor_map_behind(&self, pointer: &Value) -> Option<Value> {
+        let Value::Address(place) = pointer else {
+            return None;
+        };
+        let value = self.read(&whole(place.slot));
+        let is_map = matches!(&value, Value::Record(record) if record.class == TENSOR_MAP);
+        (is_map && place.path.is_empty()).then_some(value)
     }
 
     fn copied(&self, to: &Place, from: &Value, bytes: &Value) -> Option<Value> {

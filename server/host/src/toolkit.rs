@@ -579,7 +579,7 @@ impl Host<'_> {
                 fields.push((name.to_owned(), Value::Array(Rc::new(all))));
             }
         }
-        Value::Record(Rc::new(Record::new("CUtensorMap", fields)))
+        Value::Record(Rc::new(Record::new(TENSOR_MAP, fields)))
     }
 
     /// The figures of the GPU as a structure.
@@ -635,6 +635,9 @@ fn one_of(element: Option<&Type>, filling: Option<&Value>) -> Value {
         },
     }
 }
+
+/// The class of what `cuTensorMapEncodeTiled` makes.
+pub(super) const TENSOR_MAP: &str = "CUtensorMap";
 
 /// What Open MPI's launcher tells its processes.
 const RANKS: &str = "OMPI_COMM_WORLD_SIZE";

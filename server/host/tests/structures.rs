@@ -417,10 +417,16 @@ fn a_variable_of_the_program_is_what_it_was_at_the_start() {
         Some(44)
     );
     assert_eq!(of("int g = 3; int h = g + 1;", "g = 90; int n = h;"), None);
-    // Which of two is meant is not told apart.
+    // Of two the nearest.
     assert_eq!(
         of("int g = 3; namespace other { int g = 50; }", "int n = g;"),
-        None
+        Some(3)
+    );
+    let spaces = "namespace one { int g = 3, h = 0; int made() { if (h == 0) { g += 4; h = 1; } return g; } }
+         namespace two { int g = 50, h = 0; int made() { if (h == 0) { g += 4; h = 1; } return g; } }";
+    assert_eq!(
+        of(spaces, "int n = one::made() + two::made() * 100;"),
+        Some(5407)
     );
 }
 
@@ -547,4 +553,34 @@ fn vectors_of_the_device_are_copied_from_and_to_the_host() {
     ] {
         assert_eq!(copies(&body), expected, "{body}");
     }
+}
+
+#[test]
+fn a_tensor_map_that_lies_on_the_device_is_the_one_that_was_copied_there() {
+    let text = |launch: &str| {
+        format!(
+            "struct CUtensorMap;
+             __global__ void k(const CUtensorMap *a, const CUtensorMap b) {{}}
+             CUtensorMap made(void *p) {{ CUtensorMap m; uint64_t all[2] = {{8192, 4096}}, row[1] = {{16384}};
+               uint32_t box[2] = {{64, 128}}, one[2] = {{1, 1}};
+               cuTensorMapEncodeTiled(&m, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, p, all, row, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE); return m; }}
+             int main() {{ void *p; cudaMalloc(&p, 8192 * 8192); CUtensorMap m = made(p), *d;
+               cudaMalloc(&d, sizeof(CUtensorMap)); {launch} }}"
+        )
+    };
+    let members = |launch: &str| -> Vec<(usize, i64)> {
+        let sites = ran(&text(launch), &[]).sites;
+        let all = sites[0].members.iter();
+        let sides = all.filter(|member| member.path == format!("{}[1]", warplens_host::MAP_SIDES));
+        sides
+            .map(|member| (member.argument, member.value))
+            .collect()
+    };
+    let copy = "cudaMemcpy(d, &m, sizeof(CUtensorMap), cudaMemcpyHostToDevice);";
+    assert_eq!(
+        members(&format!("{copy} k<<<1, 32>>>(d, m);")),
+        [(0, 128), (1, 128)]
+    );
+    assert_eq!(members("k<<<1, 32>>>(d, m);"), [(1, 128)]);
 }

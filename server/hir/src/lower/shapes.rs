@@ -84,3 +84,25 @@ pub(super) fn may_return(statements: &[Stmt]) -> bool {
         matches!(one.kind, StmtKind::Return(_))
     })
 }
+
+/// True where a condition calls a function that changes one of the variables that were there before it, of which there were that many:
+/// `while (tiles.next(row, column))`.
+pub(super) fn moves_on(condition: &Expr, before: usize) -> bool {
+    let (mut calls, mut changes) = (false, false);
+    condition.expressions(&mut |expression| match &expression.kind {
+        ExprKind::Inline(..) => calls = true,
+        ExprKind::Assign(_, target, _) | ExprKind::Step(_, _, target) => {
+            let mut place = target;
+            while let ExprKind::Index(inner, _)
+            | ExprKind::Field(inner, _)
+            | ExprKind::Cast(_, inner)
+            | ExprKind::Deref(inner) = &place.kind
+            {
+                place = inner;
+            }
+            changes |= matches!(place.kind, ExprKind::Var(id) if (id.0 as usize) < before);
+        }
+        _ => {}
+    });
+    calls && changes
+}

@@ -8,7 +8,7 @@ use warplens_syntax::{AssignOperator, Field, Kind, Node, assigned, stop};
 use super::constants::constant;
 use super::forms::has_word;
 use super::forms::space_of;
-use super::shapes::{continues, ends_here, is_place, never_repeats};
+use super::shapes::{continues, ends_here, is_place, moves_on, never_repeats};
 use super::shared_copies::is_aligned_size;
 use super::split::{address_of, deref, list};
 use super::{
@@ -387,6 +387,7 @@ impl Lowering<'_> {
         let mut init = Vec::new();
         let (mut condition, mut step) = (None, None);
         let mut broken = false;
+        let mut before = self.vars.len();
         if node.kind() == Kind::ForStatement {
             if let Some(initializer) = node.field(Field::Initializer) {
                 if initializer.kind() == Kind::Declaration {
@@ -400,6 +401,7 @@ impl Lowering<'_> {
                     });
                 }
             }
+            before = self.vars.len();
             if let Some(test) = node.field(Field::Condition) {
                 broken |= is_broken(test, source);
                 condition = Some(self.expr(test, source));
@@ -438,7 +440,14 @@ impl Lowering<'_> {
             body.splice(0..0, renewed_first(test.clone(), again.clone()));
             (condition, step) = (None, None);
         }
-        let (kind, condition) = test_of(kind, condition, step.is_some(), &mut body);
+        let (kind, condition) = match condition {
+            // What such a test changes is followed in the iteration that it begins.
+            Some(test) if kind == LoopKind::For && moves_on(&test, before) => {
+                body.insert(0, leaves_unless(test));
+                (kind, None)
+            }
+            condition => test_of(kind, condition, step.is_some(), &mut body),
+        };
         let head = match (&condition, node.field(Field::Body)) {
             (Some(condition), _) => condition.site,
             // Without the body: `for (;;)`.
@@ -1090,6 +1099,15 @@ fn renews(node: Node, source: Source) -> bool {
 /// How an iteration of such a loop begins as `T t; for (;;) { t = next(); if (!…) break; … }`, where what the call changes is followed
 /// once.
 fn renewed_first(test: Expr, again: Expr) -> [Stmt; 2] {
+    let again = Stmt {
+        site: again.site,
+        kind: StmtKind::Expr(again),
+    };
+    [again, leaves_unless(test)]
+}
+
+/// `if (!test) break;`
+fn leaves_unless(test: Expr) -> Stmt {
     let site = test.site;
     let leave = Stmt {
         kind: StmtKind::Break,
@@ -1100,15 +1118,10 @@ fn renewed_first(test: Expr, again: Expr) -> [Stmt; 2] {
         site,
         kind: ExprKind::Unary(UnaryOp::Not, Box::new(test)),
     };
-    let again = Stmt {
-        site: again.site,
-        kind: StmtKind::Expr(again),
-    };
-    let leaves = Stmt {
+    Stmt {
         kind: StmtKind::If(ends, vec![leave], Vec::new()),
         site,
-    };
-    [again, leaves]
+    }
 }
 
 /// The test of a loop, where one without an end of its own has it inside: `for (;;) { if (c) break; … }` goes on while `c` does not

@@ -406,7 +406,7 @@ fn part_of(whole: &Type, parts: usize) -> Option<Type> {
     })
 }
 
-/// `lop3` (PTX ISA, "Logic and Shift Instructions"): three operands by a table of truth, where two operators say it.
+/// `lop3` (PTX ISA, "Logic and Shift Instructions"): operands by a table of truth, where one operator or two say it.
 fn logic(table: u8, values: &[Expr], site: Site) -> Option<Expr> {
     // What the table is of each operand alone.
     const ALONE: [u8; 3] = [0xf0, 0xcc, 0xaa];
@@ -416,6 +416,15 @@ fn logic(table: u8, values: &[Expr], site: Site) -> Option<Expr> {
         BinaryOp::Or => a | b,
         _ => a ^ b,
     };
+    // Of two of them, whatever the third.
+    for (first, second) in [(0, 1), (0, 2), (1, 2)] {
+        for operator in OPERATORS {
+            if of(operator, ALONE[first], ALONE[second]) == table {
+                let value = |at: usize| values.get(at).cloned();
+                return Some(operation(operator, value(first)?, value(second)?, site));
+            }
+        }
+    }
     for (first, own) in ALONE.into_iter().enumerate() {
         let others = [(first + 1) % 3, (first + 2) % 3];
         for outer in OPERATORS {
