@@ -21,6 +21,11 @@ pub(crate) const RULE: Rule = Rule {
 /// Blocks are not made smaller than this, in threads.
 const SMALLEST: u64 = 64;
 
+/// Of the warps that an SM holds, a grid that leaves it this part or fewer leaves room for more blocks on each.
+const FEW_WARPS: f64 = 0.25;
+/// The gain from which a kernel of one warp or less is not meant to be serial.
+const PARALLEL: f64 = 4.0;
+
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let Context { facts, profile, .. } = *ctx;
     let (blocks, sms) = (facts.launch.blocks(), u64::from(profile.sms));
@@ -28,22 +33,31 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let times = sms / blocks;
-    if times < 2 {
-        // Some SMs idle; the same work over all of them is a matter of a factor below two.
-        return None;
-    }
-    let (gain, cure) = [smaller_blocks(ctx, times), split_loop(ctx, times)]
+    let smaller = (times >= 2).then(|| smaller_blocks(ctx, times)).flatten();
+    // The SMs that have a block may have room for others: all of them full, or each with one.
+    let few = ctx.occupancy.fraction <= FEW_WARPS;
+    let split = [times, filled(ctx) / blocks]
         .into_iter()
-        .flatten()
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        .filter(|parts| *parts >= 2 && (few || *parts == times))
+        .filter_map(|parts| split_loop(ctx, parts));
+    let (gain, cure) = split.chain(smaller).max_by(|a, b| a.0.total_cmp(&b.0))?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }
     let grid = wording::extents(facts.launch.grid);
     let one = if blocks == 1 { "block" } else { "blocks" };
-    // One block is meant to be one; a grid that a run's arguments make is as large as its problem.
+    let busy = if few {
+        format!(
+            ", {} of {} warps on the others",
+            ctx.occupancy.active_warps_per_sm, profile.max_warps_per_sm
+        )
+    } else {
+        String::new()
+    };
+    // One block is meant to be one, unless it takes so long that another kernel, which puts the parts of several together, is
+    // little beside it; a grid that a run's arguments make is as large as its problem.
     let by_problem = facts.launch.grid_source == Source::Run && !ctx.grid_by_text;
-    let severity = if blocks == 1 || by_problem {
+    let severity = if by_problem || blocks == 1 && !launch::pays_for_a_launch(ctx, gain) {
         Severity::Hint
     } else {
         wording::severity(gain, Certainty::Exact, true)
@@ -54,7 +68,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
-                "launch more blocks ({} of {sms} SMs idle)",
+                "launch more blocks ({} of {sms} SMs idle{busy})",
                 sms - blocks
             )),
             Some(format!(
@@ -70,6 +84,50 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         shared_array: None,
         cure: None,
     })
+}
+
+/// Less than a warp in all: what one thread, or a few, do one after another, the GPU could do at once.
+pub(crate) fn serial(ctx: &Context<'_>) -> Option<Finding> {
+    let launch = &ctx.facts.launch;
+    if !launch::grid_given(ctx) || launch::brief(ctx) {
+        return None;
+    }
+    let (gain, _) = split_loop(ctx, filled(ctx))?;
+    if gain < PARALLEL || !launch::pays_for_a_launch(ctx, gain) {
+        return None;
+    }
+    let threads = launch.threads_per_block();
+    let who = wording::counted(threads as f64, "thread", "threads");
+    let holds = u64::from(ctx.profile.max_warps_per_sm)
+        * u64::from(ctx.facts.warp_size)
+        * u64::from(ctx.profile.sms);
+    Some(Finding {
+        rule: RULE.id,
+        severity: wording::severity(gain, Certainty::Exact, true),
+        place: Place::Launch,
+        message: wording::sentence([
+            Some(format!(
+                "launch many blocks of 128 to 256 threads ({who} at work, the GPU holds {holds})"
+            )),
+            Some(format!(
+                "{who} at work, the GPU holds {holds}: the iterations of the loop do not need each other's results; give \
+                 each thread some of them"
+            )),
+            Some(wording::gain(gain)),
+        ]),
+        gain,
+        related: Vec::new(),
+        access: None,
+        shared_array: None,
+        cure: None,
+    })
+}
+
+/// Blocks like these that fill the GPU.
+fn filled(ctx: &Context<'_>) -> u64 {
+    let warps = ctx.facts.launch.warps_per_block(ctx.facts.warp_size).max(1);
+    let of_sm = u64::from(ctx.profile.max_warps_per_sm) / warps;
+    of_sm.min(u64::from(ctx.profile.max_blocks_per_sm)).max(1) * u64::from(ctx.profile.sms)
 }
 
 /// The same threads in more blocks.
@@ -131,10 +189,11 @@ fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
     if nodes.is_empty() {
         return None;
     }
-    let mut grid = ctx.facts.launch.grid;
-    grid[0] *= times;
+    let axis = (0..3)
+        .rev()
+        .find(|axis| ctx.facts.launch.grid[*axis] == 1)?;
     let parts = times;
-    let gain = ctx.trial(&[Change::Grid(grid), Change::SplitLoops { nodes, parts }])?;
+    let gain = ctx.trial(&[Change::SplitLoops { nodes, parts, axis }])?;
     Some((gain, "split each thread's loop over more blocks".to_owned()))
 }
 
