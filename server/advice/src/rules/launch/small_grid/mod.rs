@@ -1,10 +1,10 @@
 //! launch/small-grid: fewer blocks than the GPU has SMs.
 
-use warplens_facts::facts::{Certainty, Link, LoopCarried, Node, Op, Source, Space};
+use warplens_facts::facts::{Certainty, Source};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
-use crate::subjects::launch;
+use crate::subjects::{iterations, launch};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
@@ -161,29 +161,10 @@ fn smaller_blocks(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
 }
 
 /// The iterations of the outermost loops over more blocks.
-fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
-    // A sum that is stored on the way is a scan: each iteration needs those before it.
-    let stores = ctx.facts.accesses.iter().any(|access| {
-        access.op == Op::Store && access.space == Space::Global && access.loop_depth > 0
-    });
-    let carries = |line: u32| {
-        let mut of_loop = ctx.facts.dependence.carried.iter();
-        of_loop.any(|carried| {
-            carried.site.line == line && (!countable(carried) || stores && sums(carried))
-        })
-    };
-    let long = |node: &Node| {
-        matches!(
-            node,
-            Node::Loop { trips, known: true, line, .. } if *trips >= times as f64 && !carries(*line)
-        )
-    };
-    if !ctx.facts.dependence.complete {
-        return None;
-    }
+fn split_loop(ctx: &Context<'_>, parts: u64) -> Option<(f64, String)> {
     let nodes = ctx.input.flow.nodes.iter().enumerate();
     let nodes: Vec<usize> = nodes
-        .filter(|(_, node)| long(node))
+        .filter(|(_, node)| iterations::is_divisible(ctx, node, parts as f64))
         .map(|(at, _)| at)
         .collect();
     if nodes.is_empty() {
@@ -192,28 +173,8 @@ fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
     let axis = (0..3)
         .rev()
         .find(|axis| ctx.facts.launch.grid[*axis] == 1)?;
-    let parts = times;
     let gain = ctx.trial(&[Change::SplitLoops { nodes, parts, axis }])?;
     Some((gain, "split each thread's loop over more blocks".to_owned()))
-}
-
-fn sums(carried: &LoopCarried) -> bool {
-    let mut links = carried.chain.links();
-    links.any(|(link, _)| link == Link::Add)
-}
-
-/// True for what iterations on other SMs can begin by themselves: counters, and sums that are added up at the end. A
-/// product that is added may as well be a power.
-fn countable(carried: &LoopCarried) -> bool {
-    let mut adds = 0.0;
-    for (link, count) in carried.chain.links() {
-        match link {
-            Link::Integer => {}
-            Link::Add => adds += count,
-            _ => return false,
-        }
-    }
-    adds <= 1.0
 }
 
 #[cfg(test)]

@@ -268,8 +268,14 @@ fn of_group(ctx: &Context<'_>, group: Vec<usize>) -> Option<Reused> {
     let blocks = facts.launch.blocks() as f64;
     let each = in_warp(&in_block, facts.launch.block, u64::from(facts.warp_size));
     let mut loads = 0.0;
+    let mut seen: Vec<i64> = Vec::new();
     for &index in &group {
-        loads += accesses[index].requests? / blocks * each;
+        // What a thread loads twice at once is in its registers the second time.
+        let constant = accesses[index].linear.as_ref()?.constant;
+        if !seen.contains(&constant) {
+            loads += accesses[index].requests? / blocks * each;
+            seen.push(constant);
+        }
     }
     let still = linear.thread == [0; 3] && linear.block == [0; 3];
     let reach = moves.iter().fold(element, |reach, (step, count)| {
