@@ -6,13 +6,77 @@ use warplens_ir::{BinaryOp, ExprKind, Part, StmtKind, parts};
 
 use crate::Context;
 
-/// True for a loop of known length, of as many iterations as this or more, that do not need each other's results: counters, and
-/// sums that are added up at the end, are all that it carries.
-pub(crate) fn is_divisible(ctx: &Context<'_>, node: &Node, least: f64) -> bool {
-    matches!(
-        node,
-        Node::Loop { trips, known: true, line, .. } if *trips >= least && !carries(ctx, *line)
-    ) && ctx.facts.dependence.complete
+/// A loop and where it is in the flow.
+pub(crate) struct Divisible {
+    /// An index into each list of nodes from the outermost, and true but for the other side of a branch.
+    pub path: Vec<(usize, bool)>,
+    /// Its trip count.
+    pub iterations: f64,
+}
+
+/// The outermost loops of known length, of as many iterations as this or more, that do not need each other's results: counters, and
+/// sums that are added up at the end, are all that they carry. With a line those that the condition at it guards.
+pub(crate) fn divisible(ctx: &Context<'_>, least: f64, behind: Option<u32>) -> Vec<Divisible> {
+    let mut search = Search {
+        ctx,
+        least,
+        behind,
+        path: Vec::new(),
+        found: Vec::new(),
+    };
+    if ctx.facts.dependence.complete {
+        search.look(&ctx.input.flow.nodes, behind.is_none());
+    }
+    search.found
+}
+
+struct Search<'a> {
+    ctx: &'a Context<'a>,
+    least: f64,
+    behind: Option<u32>,
+    path: Vec<(usize, bool)>,
+    found: Vec<Divisible>,
+}
+
+impl Search<'_> {
+    fn look(&mut self, nodes: &[Node], inside: bool) {
+        for (at, node) in nodes.iter().enumerate() {
+            match node {
+                Node::Loop {
+                    trips,
+                    known,
+                    body,
+                    line,
+                    ..
+                } => {
+                    self.path.push((at, true));
+                    if !inside {
+                        self.look(body, false);
+                    } else if *known && *trips >= self.least && !carries(self.ctx, *line) {
+                        self.found.push(Divisible {
+                            path: self.path.clone(),
+                            iterations: *trips,
+                        });
+                    }
+                    self.path.pop();
+                }
+                Node::Branch {
+                    then,
+                    otherwise,
+                    line,
+                    ..
+                } => {
+                    self.path.push((at, true));
+                    self.look(then, inside || Some(*line) == self.behind);
+                    self.path.pop();
+                    self.path.push((at, false));
+                    self.look(otherwise, inside);
+                    self.path.pop();
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// True where an iteration of the loop at a line needs what the one before has found.

@@ -80,8 +80,8 @@ pub enum Change {
     },
     /// The trip counts of outermost loops are divided: their iterations go to as many times the blocks.
     SplitLoops {
-        /// The loops, by their place among the outermost nodes of the flow.
-        nodes: Vec<usize>,
+        /// The loops, as in [`Change::TripCountAt`].
+        loops: Vec<Vec<(usize, bool)>>,
         /// Into how many parts.
         parts: u64,
         /// The axis of the grid along which the parts are.
@@ -212,11 +212,9 @@ impl Change {
                     *trips *= factor;
                 }
             }
-            Change::SplitLoops {
-                nodes: of,
-                parts,
-                axis,
-            } => split_loops(input, of, *parts, *axis),
+            Change::SplitLoops { loops, parts, axis } => {
+                split_loops(input, loops, *parts, *axis);
+            }
             Change::SplitSums {
                 head,
                 lines,
@@ -264,10 +262,10 @@ fn read_as(
 }
 
 /// Divides the iterations of outermost loops among as many times the blocks.
-fn split_loops(input: &mut ModelInput, nodes: &[usize], parts: u64, axis: usize) {
+fn split_loops(input: &mut ModelInput, loops: &[Vec<(usize, bool)>], parts: u64, axis: usize) {
     input.launch.grid[axis] *= parts;
-    for &at in nodes {
-        let Some(Node::Loop { trips, body, .. }) = input.flow.nodes.get_mut(at) else {
+    for path in loops {
+        let Some(Node::Loop { trips, body, .. }) = reshape::at(&mut input.flow.nodes, path) else {
             continue;
         };
         let all = *trips as i64;

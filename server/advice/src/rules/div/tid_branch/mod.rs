@@ -3,7 +3,7 @@
 mod first_threads;
 mod one_thread;
 
-use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity};
+use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity, Why};
 use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
@@ -184,7 +184,9 @@ fn finding(
         )
     };
     let reservation = reservation(ctx, branch);
-    let mut severity = wording::severity(gain, branch.certainty, reservation.is_some());
+    // A sample is of the launch at hand: no value of it is made up.
+    let stated = reservation.is_some() && branch.why != Some(Why::ManyCases);
+    let mut severity = wording::severity(gain, branch.certainty, stated);
     if is_one_lane(branch) || is_one_warp(branch) || is_border(ctx, branch, gain) {
         severity = Severity::Hint;
     }

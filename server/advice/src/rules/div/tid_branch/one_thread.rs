@@ -1,10 +1,10 @@
 //! A loop that one thread of the block executes alone, where all could share it.
 
-use warplens_facts::facts::{Branch, BranchKind, Node};
+use warplens_facts::facts::{Branch, BranchKind};
 use warplens_models::Change;
 
 use super::RULE;
-use crate::subjects::iterations::is_divisible;
+use crate::subjects::iterations;
 use crate::wording::{self, counted};
 use crate::{Context, Finding, Place};
 
@@ -21,15 +21,7 @@ pub(super) fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
     if branch.kind != BranchKind::If || !alone || threads < u64::from(ctx.facts.warp_size) {
         return None;
     }
-    let mut loops = Vec::new();
-    behind(
-        ctx,
-        &ctx.input.flow.nodes,
-        branch.site.line,
-        false,
-        &mut Vec::new(),
-        &mut loops,
-    );
+    let loops = iterations::divisible(ctx, LEAST, Some(branch.site.line));
     let changes: Vec<Change> = loops
         .iter()
         .map(|of| Change::TripCountAt {
@@ -69,51 +61,4 @@ pub(super) fn finding(ctx: &Context<'_>, branch: &Branch) -> Option<Finding> {
         shared_array: None,
         cure: None,
     })
-}
-
-/// A loop and where it is in the flow.
-struct Alone {
-    path: Vec<(usize, bool)>,
-    iterations: f64,
-}
-
-/// Finds the loops on the taken side of the condition at a line.
-fn behind(
-    ctx: &Context<'_>,
-    nodes: &[Node],
-    line: u32,
-    inside: bool,
-    path: &mut Vec<(usize, bool)>,
-    found: &mut Vec<Alone>,
-) {
-    for (at, node) in nodes.iter().enumerate() {
-        match node {
-            Node::Loop { trips, body, .. } => {
-                path.push((at, true));
-                if !inside {
-                    behind(ctx, body, line, false, path, found);
-                } else if is_divisible(ctx, node, LEAST) {
-                    found.push(Alone {
-                        path: path.clone(),
-                        iterations: *trips,
-                    });
-                }
-                path.pop();
-            }
-            Node::Branch {
-                then,
-                otherwise,
-                line: of,
-                ..
-            } => {
-                path.push((at, true));
-                behind(ctx, then, line, inside || *of == line, path, found);
-                path.pop();
-                path.push((at, false));
-                behind(ctx, otherwise, line, inside, path, found);
-                path.pop();
-            }
-            _ => {}
-        }
-    }
 }

@@ -162,18 +162,15 @@ fn smaller_blocks(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
 
 /// The iterations of the outermost loops over more blocks.
 fn split_loop(ctx: &Context<'_>, parts: u64) -> Option<(f64, String)> {
-    let nodes = ctx.input.flow.nodes.iter().enumerate();
-    let nodes: Vec<usize> = nodes
-        .filter(|(_, node)| iterations::is_divisible(ctx, node, parts as f64))
-        .map(|(at, _)| at)
-        .collect();
-    if nodes.is_empty() {
+    let loops = iterations::divisible(ctx, parts as f64, None).into_iter();
+    let loops: Vec<_> = loops.map(|of| of.path).collect();
+    if loops.is_empty() {
         return None;
     }
     let axis = (0..3)
         .rev()
         .find(|axis| ctx.facts.launch.grid[*axis] == 1)?;
-    let gain = ctx.trial(&[Change::SplitLoops { nodes, parts, axis }])?;
+    let gain = ctx.trial(&[Change::SplitLoops { loops, parts, axis }])?;
     Some((gain, "split each thread's loop over more blocks".to_owned()))
 }
 
