@@ -1,6 +1,6 @@
 //! Loops whose iterations other threads could execute.
 
-use warplens_facts::facts::{Link, LoopCarried, Node, Op, Space};
+use warplens_facts::facts::{LinearAddress, Link, LoopCarried, Node, Op, Space};
 
 use warplens_ir::{BinaryOp, ExprKind, Part, StmtKind, parts};
 
@@ -22,6 +22,7 @@ pub(crate) fn divisible(ctx: &Context<'_>, least: f64, behind: Option<u32>) -> V
         least,
         behind,
         path: Vec::new(),
+        loops: 0,
         found: Vec::new(),
     };
     if ctx.facts.dependence.complete {
@@ -35,10 +36,28 @@ struct Search<'a> {
     least: f64,
     behind: Option<u32>,
     path: Vec<(usize, bool)>,
+    /// Loops around.
+    loops: usize,
     found: Vec<Divisible>,
 }
 
 impl Search<'_> {
+    /// True where iterations have work of their own: not where each loads and stores what the one before has.
+    fn moves(&self, body: &[Node]) -> bool {
+        let depth = self.loops;
+        let mut all = 0;
+        let mut moving = 0;
+        each_access(body, &mut |index| {
+            let Some(access) = self.ctx.facts.accesses.get(index) else {
+                return;
+            };
+            let still = |linear: &LinearAddress| linear.loops.get(depth) == Some(&0);
+            all += 1;
+            moving += usize::from(!access.linear.as_ref().is_some_and(still));
+        });
+        all == 0 || moving > 0
+    }
+
     fn look(&mut self, nodes: &[Node], inside: bool) {
         for (at, node) in nodes.iter().enumerate() {
             match node {
@@ -51,8 +70,14 @@ impl Search<'_> {
                 } => {
                     self.path.push((at, true));
                     if !inside {
+                        self.loops += 1;
                         self.look(body, false);
-                    } else if *known && *trips >= self.least && !carries(self.ctx, *line) {
+                        self.loops -= 1;
+                    } else if *known
+                        && *trips >= self.least
+                        && !carries(self.ctx, *line)
+                        && self.moves(body)
+                    {
                         self.found.push(Divisible {
                             path: self.path.clone(),
                             iterations: *trips,
@@ -136,4 +161,21 @@ fn is_sum(ctx: &Context<'_>, carried: &LoopCarried) -> bool {
         }
     });
     found
+}
+
+/// Visits the accesses of some nodes.
+fn each_access(nodes: &[Node], visit: &mut impl FnMut(usize)) {
+    for node in nodes {
+        match node {
+            Node::Access { access, .. } => visit(*access),
+            Node::Loop { body, .. } => each_access(body, visit),
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                each_access(then, visit);
+                each_access(otherwise, visit);
+            }
+            _ => {}
+        }
+    }
 }

@@ -208,7 +208,11 @@ mod tests {
         assert_eq!(severity(8, Source::LaunchSite, true), Severity::Warning);
         assert_eq!(severity(8, Source::Run, true), Severity::Warning);
         assert_eq!(severity(8, Source::Run, false), Severity::Hint);
-        assert_eq!(severity(1, Source::LaunchSite, true), Severity::Hint);
+        // One block that takes long is not meant to; one that is soon done saves less than another launch costs.
+        assert_eq!(severity(1, Source::LaunchSite, true), Severity::Warning);
+        kernel.cycles = Some(2e4);
+        kernel.facts.launch.grid_source = Source::LaunchSite;
+        assert_eq!(kernel.findings(|_| 3.0)[0].severity, Severity::Hint);
     }
 
     #[test]
