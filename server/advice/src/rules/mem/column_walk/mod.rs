@@ -4,6 +4,9 @@ pub(crate) mod rows;
 pub(crate) mod stage_transpose;
 pub(crate) mod swap_axes;
 
+use warplens_facts::facts::Space;
+
+use crate::Context;
 use crate::rule::{Look, Rule, State};
 use crate::subjects::access::Costly;
 
@@ -19,6 +22,29 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A constant distance of this many elements is a row's length, not a stride.
 const ROW: u64 = 32;
+
+/// True where the kernel transposes: another array is walked along its rows in the direction in which this one is walked along
+/// its columns, so that other roles of the axes would only change places.
+pub(crate) fn transposes(ctx: &Context<'_>, index: usize) -> bool {
+    let accesses = &ctx.facts.accesses;
+    let access = &accesses[index];
+    let Some([across, along, _]) = access.linear.as_ref().map(|linear| linear.thread) else {
+        return false;
+    };
+    let own = i64::from(access.bytes_per_lane);
+    along == own
+        && across.abs() > own
+        && accesses.iter().any(|other| {
+            let element = i64::from(other.bytes_per_lane);
+            other.array != access.array
+                && other.op != access.op
+                && other.space == Space::Global
+                && other.loop_depth == access.loop_depth
+                && other.linear.as_ref().is_some_and(|linear| {
+                    linear.thread[0] == element && linear.thread[1].abs() > element
+                })
+        })
+}
 
 /// True for rows of a parameter's length, or long ones, along which something else moves by one element.
 pub(crate) fn claims(costly: &Costly<'_>) -> bool {

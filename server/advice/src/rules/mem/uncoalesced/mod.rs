@@ -122,6 +122,11 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 ),
                 cure: match whole {
                     Some(_) => format!("load each structure of `{}` whole", array_of(access)),
+                    None if rule.id == column_walk::RULE.id
+                        && column_walk::transposes(ctx, index) =>
+                    {
+                        format!("transpose tiles of `{}` in shared memory", array_of(access))
+                    }
                     None if siblings::stores_the_rest(ctx, index, &turns) => {
                         format!("store each element of `{}` at once", array_of(access))
                     }
