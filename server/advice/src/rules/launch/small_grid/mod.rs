@@ -92,7 +92,13 @@ pub(crate) fn serial(ctx: &Context<'_>) -> Option<Finding> {
     if !launch::grid_given(ctx) || launch::brief(ctx) {
         return None;
     }
-    let (gain, _) = split_loop(ctx, filled(ctx))?;
+    // As many parts as the GPU holds such blocks, or as a shorter loop has.
+    let parts = [
+        filled(ctx),
+        u64::from(ctx.profile.sms),
+        u64::from(ctx.facts.warp_size),
+    ];
+    let (gain, _) = parts.into_iter().find_map(|parts| split_loop(ctx, parts))?;
     if gain < PARALLEL || !launch::pays_for_a_launch(ctx, gain) {
         return None;
     }

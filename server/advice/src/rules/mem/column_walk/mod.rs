@@ -4,7 +4,7 @@ pub(crate) mod rows;
 pub(crate) mod stage_transpose;
 pub(crate) mod swap_axes;
 
-use warplens_facts::facts::Space;
+use warplens_facts::facts::{LinearAddress, Space};
 
 use crate::Context;
 use crate::rule::{Look, Rule, State};
@@ -28,12 +28,17 @@ const ROW: u64 = 32;
 pub(crate) fn transposes(ctx: &Context<'_>, index: usize) -> bool {
     let accesses = &ctx.facts.accesses;
     let access = &accesses[index];
-    let Some([across, along, _]) = access.linear.as_ref().map(|linear| linear.thread) else {
+    let Some(linear) = &access.linear else {
         return false;
     };
+    // Along y of the block, or an iteration of the loop around.
+    let down = |linear: &LinearAddress| match linear.thread[1] {
+        0 => linear.loops.last().copied().unwrap_or(0),
+        step => step,
+    };
     let own = i64::from(access.bytes_per_lane);
-    along == own
-        && across.abs() > own
+    down(linear) == own
+        && linear.thread[0].abs() > own
         && accesses.iter().any(|other| {
             let element = i64::from(other.bytes_per_lane);
             other.array != access.array
@@ -41,7 +46,7 @@ pub(crate) fn transposes(ctx: &Context<'_>, index: usize) -> bool {
                 && other.space == Space::Global
                 && other.loop_depth == access.loop_depth
                 && other.linear.as_ref().is_some_and(|linear| {
-                    linear.thread[0] == element && linear.thread[1].abs() > element
+                    linear.thread[0] == element && down(linear).abs() > element
                 })
         })
 }

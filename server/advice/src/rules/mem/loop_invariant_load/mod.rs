@@ -131,13 +131,15 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
         place: Place::Site(worst_access.site),
         message: wording::sentence([
             Some(format!(
-                "{cure} ({} loads and stores per warp, ideal {})",
+                "{cure} ({} loads and stores per warp{}, ideal {})",
                 number(before),
+                wording::on_average(before),
                 number(after)
             )),
             Some(format!(
-                "{} loads and stores per warp (ideal {}): {cause}",
+                "{} loads and stores per warp{} (ideal {}): {cause}",
                 number(before),
+                wording::on_average(before),
                 number(after)
             )),
             Some(wording::gain(gain)),
