@@ -2,7 +2,7 @@
 
 use warplens_facts::facts::{LinearAddress, Link, LoopCarried, Node, Op, Space};
 
-use warplens_ir::{BinaryOp, ExprKind, Part, StmtKind, parts};
+use warplens_ir::{BinaryOp, Expr, ExprKind, Part, Stmt, StmtKind, VarId, parts};
 
 use crate::Context;
 
@@ -42,20 +42,21 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// True where iterations have work of their own: not where each loads and stores what the one before has.
+    /// True where iterations have work of their own: not where each loads and stores what the one before has, nor where they hand
+    /// on what they know in shared memory, or only take their time.
     fn moves(&self, body: &[Node]) -> bool {
         let depth = self.loops;
-        let mut all = 0;
-        let mut moving = 0;
+        let mut moving = false;
+        let mut handed_on = false;
         each_access(body, &mut |index| {
             let Some(access) = self.ctx.facts.accesses.get(index) else {
                 return;
             };
             let still = |linear: &LinearAddress| linear.loops.get(depth) == Some(&0);
-            all += 1;
-            moving += usize::from(!access.linear.as_ref().is_some_and(still));
+            moving |= !access.linear.as_ref().is_some_and(still);
+            handed_on |= access.space == Space::Shared && access.op != Op::Load;
         });
-        all == 0 || moving > 0
+        moving && !handed_on
     }
 
     fn look(&mut self, nodes: &[Node], inside: bool) {
@@ -106,61 +107,60 @@ impl Search<'_> {
 
 /// True where an iteration of the loop at a line needs what the one before has found.
 fn carries(ctx: &Context<'_>, line: u32) -> bool {
-    // A sum that is stored on the way is a scan: each iteration needs those before it.
-    let stores = ctx.facts.accesses.iter().any(|access| {
-        access.op == Op::Store && access.space == Space::Global && access.loop_depth > 0
-    });
     let mut of_loop = ctx.facts.dependence.carried.iter();
-    of_loop.any(|carried| {
-        carried.site.line == line && (!countable(ctx, carried) || stores && sums(carried))
-    })
+    of_loop.any(|carried| carried.site.line == line && !countable(ctx, carried))
 }
 
-fn sums(carried: &LoopCarried) -> bool {
-    let mut links = carried.chain.links();
-    links.any(|(link, _)| matches!(link, Link::Add | Link::Fma))
-}
-
-/// True for what iterations elsewhere can begin by themselves: counters, and sums that are added up at the end.
+/// True for what iterations elsewhere can begin by themselves: the loop's counter, and sums that are added up at the end. Other
+/// integers may be the state of a generator, or what a scan stores on its way.
 fn countable(ctx: &Context<'_>, carried: &LoopCarried) -> bool {
-    let (mut adds, mut fused) = (0.0, 0.0);
-    for (link, count) in carried.chain.links() {
-        match link {
-            Link::Integer => {}
-            Link::Add => adds += count,
-            Link::Fma => fused += count,
-            _ => return false,
-        }
-    }
-    // What is multiplied and added may as well be a power.
-    adds + fused <= 1.0 && (fused <= 0.0 || is_sum(ctx, carried))
-}
-
-/// True where the loop does nothing with the variable but add to it.
-fn is_sum(ctx: &Context<'_>, carried: &LoopCarried) -> bool {
+    let mut links = carried.chain.links();
+    let plain = links.all(|(link, _)| matches!(link, Link::Integer | Link::Add | Link::Fma));
     let mut found = false;
     parts(&ctx.kernel.body, &mut |part| {
         if let Part::Statement(statement) = part
             && let StmtKind::Loop {
                 condition: Some(condition),
+                step,
                 body,
                 ..
             } = &statement.kind
             && [statement.site.line, condition.site.line].contains(&carried.site.line)
         {
-            let (mut named, mut added) = (0, 0);
-            warplens_ir::expressions(body, &mut |expression| match &expression.kind {
-                ExprKind::Var(id) if ctx.kernel.var(*id).name == carried.through => named += 1,
-                ExprKind::Assign(Some(BinaryOp::Add | BinaryOp::Sub), place, _) => {
-                    let is = |id| ctx.kernel.var(id).name == carried.through;
-                    added += usize::from(matches!(place.kind, ExprKind::Var(id) if is(id)));
-                }
-                _ => {}
-            });
-            found |= added == 1 && named == 1;
+            let is = |id: VarId| ctx.kernel.var(id).name == carried.through;
+            let mut counts = false;
+            let mut counter = |expression: &Expr| {
+                counts |= matches!(expression.kind, ExprKind::Var(id) if is(id));
+            };
+            condition.expressions(&mut counter);
+            if let Some(step) = step {
+                step.expressions(&mut counter);
+            }
+            found |= counts || is_sum(body, &is);
         }
     });
-    found
+    plain && found
+}
+
+/// True where statements do nothing with a variable but add to it.
+fn is_sum(body: &[Stmt], is: &dyn Fn(VarId) -> bool) -> bool {
+    let names = |expression: &Expr| matches!(expression.kind, ExprKind::Var(id) if is(id));
+    let (mut named, mut added) = (0, 0);
+    warplens_ir::expressions(body, &mut |expression| {
+        named += usize::from(names(expression));
+        match &expression.kind {
+            ExprKind::Assign(Some(BinaryOp::Add | BinaryOp::Sub), place, _) if names(place) => {
+                added += 1;
+            }
+            // `v = v + e` names it twice.
+            ExprKind::Assign(None, place, value) if names(place) => match &value.kind {
+                ExprKind::Binary(BinaryOp::Add, a, b) if names(a) || names(b) => added += 2,
+                _ => {}
+            },
+            _ => {}
+        }
+    });
+    added > 0 && named == added
 }
 
 /// Visits the accesses of some nodes.
