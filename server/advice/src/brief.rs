@@ -1,5 +1,7 @@
 //! Kernels that are over before their launch is.
 
+use std::fmt::Write as _;
+
 use crate::subjects::launch;
 use crate::wording::VISIBLE;
 use crate::{Context, Finding, Severity};
@@ -22,9 +24,10 @@ pub(crate) fn lower(ctx: &Context<'_>, findings: &mut [Finding]) {
         };
         if finding.gain >= VISIBLE {
             finding.severity = lowered;
-            finding.message.push_str(&format!(
+            let _ = write!(
+                finding.message,
                 "\nthe kernel takes {microseconds:.1} µs under this launch, less than launching it"
-            ));
+            );
         }
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         ),
         place: Place::Launch,
         message: wording::sentence([
-            Some(format!("launch blocks of {USUAL} to 256 threads ({why})",)),
+            Some(format!("launch blocks of {USUAL} to 256 threads ({why})")),
             Some(format!(
                 "{} occupancy, {} of {} warps: an SM holds at most {} blocks, and a block of {} is {threads} \
                  threads; begin with {USUAL} to 256",
