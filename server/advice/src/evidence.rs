@@ -5,7 +5,7 @@
 //! [`weighed`] lowers those that other values would take back. Nothing else in this crate does.
 
 use warplens_facts::facts::{
-    Access, Assumed, Assumption, Branch, Certainty, Link, SourceFacts, Space, UNKNOWN, Why,
+    Access, Assumed, Assumption, Branch, Certainty, Link, Op, SourceFacts, Space, UNKNOWN, Why,
 };
 use warplens_ir::{
     Assumption as Taken, AssumptionKind, BinaryOp, Builtin, Expr, ExprKind, Kernel, Part, Site,
@@ -67,6 +67,10 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
     match Depends::of(finding.rule) {
         Depends::Host => Severity::Error,
         Depends::Thread if taken(true) => Severity::Hint,
+        // One word that all threads of the launch update is that of any block.
+        Depends::Launch if block_guessed && access.is_some_and(is_one_word) => {
+            Severity::Information
+        }
         // How much it is of the whole depends on the launch after all.
         Depends::Thread if block_guessed => Severity::Information,
         Depends::Thread => Severity::Error,
@@ -81,6 +85,15 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
         Depends::Launch if ctx.block_varies && is_narrow(ctx) => Severity::Hint,
         Depends::Resources | Depends::Residency | Depends::Launch => Severity::Error,
     }
+}
+
+/// True for an atomic whose address is the same in every thread of the launch.
+fn is_one_word(access: &Access) -> bool {
+    access.op == Op::Atomic
+        && access
+            .linear
+            .as_ref()
+            .is_some_and(|linear| linear.thread == [0; 3] && linear.block == [0; 3])
 }
 
 /// True where nothing says how many bytes of dynamic shared memory each block has, which bound how many of them an SM holds.

@@ -8,6 +8,7 @@
 //! `fixtures/`. `rules/mod.rs` is the registry, which `cargo xtask generate` writes from the folders. What several rules
 //! read of a kernel is in `subjects`, what several actions do to a text in `fixes`; neither knows a rule.
 
+mod brief;
 mod catalogue;
 mod evidence;
 pub mod fixes;
@@ -315,6 +316,7 @@ pub fn run(ctx: &Context<'_>) -> Vec<Finding> {
         &[When::Always]
     };
     findings.extend(moments.iter().flat_map(|&moment| looked(ctx, moment)));
+    brief::lower(ctx, &mut findings);
     findings.iter_mut().for_each(wording::headed);
     findings.sort_by_key(|finding| match finding.place {
         Place::Launch | Place::Kernel | Place::Host(_) | Place::HostLoop(_) => (0, 0),

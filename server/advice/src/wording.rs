@@ -29,6 +29,15 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// ` on average` behind a count of whole things that is no whole number: no one of them has it.
+pub(crate) fn on_average(value: f64) -> &'static str {
+    if number(value).contains('.') {
+        " on average"
+    } else {
+        ""
+    }
+}
+
 /// `an 8-way`, `a 32-way`: a number that counts the ways of a conflict, with its article.
 pub(crate) fn a_number(value: f64) -> String {
     let figure = number(value);

@@ -18,6 +18,13 @@ pub(crate) fn brief(ctx: &Context<'_>) -> bool {
     (ctx.cycles)().is_none_or(|cycles| cycles / clock < OVERHEAD)
 }
 
+/// True where what a change gains is more than the launch of another kernel costs, which puts its results together.
+pub(crate) fn pays_for_a_launch(ctx: &Context<'_>, gain: f64) -> bool {
+    let clock = ctx.profile.sm_clock_mhz * 1e6;
+    let saved = |cycles: f64| cycles / clock * (1.0 - gain.recip());
+    (ctx.cycles)().is_some_and(|cycles| saved(cycles) >= 2.0 * OVERHEAD)
+}
+
 /// True where blocks wait at barriers.
 pub(crate) fn has_barriers(ctx: &Context<'_>) -> bool {
     ctx.facts

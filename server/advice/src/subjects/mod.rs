@@ -9,6 +9,7 @@ pub(crate) mod exchange;
 pub(crate) mod flow;
 pub(crate) mod host;
 pub(crate) mod instructions;
+pub(crate) mod iterations;
 pub(crate) mod launch;
 pub(crate) mod siblings;
 pub(crate) mod spills;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use warplens_codegen::Class;
-use warplens_facts::facts::{Access, Node, Op, Space};
+use warplens_facts::facts::{Access, Node, Op, Site, Space};
 use warplens_machine::GlobalRule;
 
 use crate::Context;
@@ -13,6 +13,8 @@ use crate::subjects::flow::iterations_of_all;
 
 /// A sector of which less than this part is used loses what a cache cannot give back.
 const USED: f64 = 0.75;
+/// Bytes that a thread stores at once, at most.
+const WIDEST: u64 = 16;
 /// Threads whose elements are further apart keep more lines than those before them leave in the cache, in bytes.
 const SPAN: u64 = 128;
 
@@ -53,6 +55,45 @@ pub(crate) fn use_the_rest(ctx: &Context<'_>, index: usize, turns: &Turns<'_>) -
         && room
         && access.op == Op::Load
         && covered(ctx, index, span, turns) >= USED * span as f64
+}
+
+/// True where this store and others of the same thread fill the small element between neighbouring lanes, such as both parts of
+/// a complex number.
+pub(crate) fn stores_the_rest(ctx: &Context<'_>, index: usize, turns: &Turns<'_>) -> bool {
+    let access = &ctx.facts.accesses[index];
+    access.op == Op::Store
+        && span(access)
+            .filter(|span| *span <= WIDEST)
+            .is_some_and(|span| covered(ctx, index, span, turns) >= span as f64)
+}
+
+/// What the library's functions load and store of the states that it keeps for threads, such as those of generators.
+pub(crate) struct States<'a> {
+    /// Calls that make several accesses, by place.
+    calls: FxHashMap<(Site, &'a str), usize>,
+}
+
+impl<'a> States<'a> {
+    /// Those of a kernel.
+    pub(crate) fn of(ctx: &Context<'a>) -> States<'a> {
+        let mut calls: FxHashMap<(Site, &'a str), usize> = FxHashMap::default();
+        let all = ctx.facts.accesses.iter();
+        for access in all.filter(|access| is_call(&access.text)) {
+            *calls.entry((access.site, &access.text)).or_default() += 1;
+        }
+        States { calls }
+    }
+
+    /// True where this access is of such a call: the text of its body is the library's, so that its place is the call's.
+    pub(crate) fn holds(&self, access: &Access) -> bool {
+        let calls = self.calls.get(&(access.site, access.text.as_str()));
+        calls.is_some_and(|accesses| *accesses > 1)
+    }
+}
+
+/// `curand(&state[i])`, in place of an element.
+fn is_call(text: &str) -> bool {
+    text.ends_with(')') && text.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
 /// What the compiler makes one instruction of, which moves all bytes between neighbouring lanes: `p[i].x = a; p[i].y = b; …` stores a
@@ -169,11 +210,12 @@ fn covered(ctx: &Context<'_>, index: usize, span: u64, turns: &Turns<'_>) -> f64
     }
     let mut taken = vec![false; span as usize];
     for (at, other) in ctx.facts.accesses.iter().enumerate() {
-        let alike = other.op == Op::Load
+        let alike = other.op == access.op
             && other.array == access.array
             && other.loop_depth == access.loop_depth
             && self::span(other) == Some(span)
-            && other.requests == access.requests;
+            // What a branch stores as well, or does not, is for the same statement to store.
+            && (other.requests == access.requests || access.op == Op::Store);
         let Some(linear) = other.linear.as_ref().filter(|_| alike) else {
             continue;
         };

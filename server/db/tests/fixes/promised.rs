@@ -79,8 +79,9 @@ fn the_gain_in_a_title_is_that_of_the_times_before_and_after() {
 
 /// How far what a finding says and what the best of its actions promises may be apart where an action pays for it: with a tile
 /// that is filled and waited for, with shuffles, with threads that do nothing, with more shared memory.
-const PAYS: [(&str, f64); 5] = [
+const PAYS: [(&str, f64); 6] = [
     ("mem/column-walk", 0.14),
+    ("mem/redundant-global", 0.14),
     ("atomic/hot-address", 0.06),
     ("launch/not-warp-multiple", 0.06),
     ("mem/aos", 0.025),

@@ -66,6 +66,30 @@ fn a_cause_counts_once_however_often_it_is_met() {
     assert_eq!(walks, [Severity::Warning], "the loudest of its places");
 }
 
+/// How a library lays out the states of its generators is not the program's to change; its own structures are.
+#[test]
+fn states_of_a_librarys_generators_are_no_arrays_of_structures() {
+    let text = "#include <curand_kernel.h>\n\
+        __global__ void drawn(unsigned *out, curandState *states) {\n\
+        int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = curand(&states[i]); }\n\
+        struct Own { unsigned a[6]; unsigned b[6]; };\n\
+        __device__ unsigned next(Own *own) { own->a[0] = own->a[0] * 5u + own->a[1]; return own->a[0]; }\n\
+        __global__ void own(unsigned *out, Own *states) {\n\
+        int i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = next(&states[i]); }\n\
+        void host(unsigned *a, curandState *s, Own *o) { drawn<<<4096, 256>>>(a, s); own<<<4096, 256>>>(a, o); }\n";
+    let file = analysed(text, &Overrides::default());
+    let apart = |kernel: &str| {
+        let of_kernel = file.findings.iter().filter(|finding| {
+            finding.kernel.as_deref() == Some(kernel)
+                && ["mem/aos", "mem/strided"].contains(&finding.rule)
+        });
+        of_kernel.count()
+    };
+    assert_eq!(file.kernels[0].analysis.facts.accesses.len(), 18);
+    assert_eq!(apart("drawn"), 0, "{:#?}", file.findings);
+    assert!(apart("own") > 0, "{:#?}", file.findings);
+}
+
 #[test]
 fn exits_before_barriers_are_told_once_a_file() {
     let kernel = |name: &str| {

@@ -1,6 +1,6 @@
 //! What is counted while a kernel runs: requests, branches, operations.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::lexer::Position;
 
@@ -162,9 +162,20 @@ pub struct BranchCounts {
     pub wasted: f64,
 }
 
+/// The words of device memory that the loads of one line take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reuse {
+    /// Words of 4 bytes, once for each request that takes them.
+    pub loads: u64,
+    /// Words of 4 bytes, once for each block that takes them.
+    pub words: u64,
+}
+
 /// Everything counted in a run.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
+    /// By line: in a called function, that of the outermost call.
+    pub reuse: BTreeMap<u32, Reuse>,
     /// By access.
     pub accesses: BTreeMap<AccessKey, Requests>,
     /// By branch.
@@ -187,10 +198,36 @@ struct Stream {
     last: Vec<Option<u64>>,
 }
 
+/// The loads of one line so far.
+#[derive(Debug, Default)]
+struct Shared {
+    reuse: Reuse,
+    /// The block that `seen` is about.
+    block: u64,
+    /// Words that it has taken.
+    seen: HashSet<u64>,
+}
+
+impl Shared {
+    /// One request of a block takes these words.
+    fn add(&mut self, block: u64, words: impl Iterator<Item = u64>) {
+        if self.block != block {
+            self.block = block;
+            self.seen.clear();
+        }
+        let words: BTreeSet<u64> = words.collect();
+        self.reuse.loads += words.len() as u64;
+        let before = self.seen.len();
+        self.seen.extend(words);
+        self.reuse.words += (self.seen.len() - before) as u64;
+    }
+}
+
 /// Where a [`Tally`] is filled: calls have numbers, so that a key is small.
 #[derive(Debug, Default)]
 pub(crate) struct Counter {
     accesses: HashMap<(Position, usize, Access, Space), Stream>,
+    shared: HashMap<u32, Shared>,
     branches: HashMap<(Position, usize, BranchKind), BranchCounts>,
     pub(crate) counts: BTreeMap<Class, u64>,
     pub(crate) exit_tests: BTreeMap<Class, u64>,
@@ -224,6 +261,15 @@ impl Counter {
     ) {
         if lanes.is_empty() || bytes == 0 {
             return;
+        }
+        if (access, space) == (Access::Load, Space::Global) {
+            let calls = self.chains.get(chain).and_then(|calls| calls.first());
+            let line = calls.copied().unwrap_or(place.line);
+            let words = lanes
+                .iter()
+                .flat_map(|&(_, address)| address / 4..=(address + bytes - 1) / 4);
+            let shared = self.shared.entry(line).or_default();
+            shared.add(self.blocks, words);
         }
         let stream = self
             .accesses
@@ -308,7 +354,9 @@ impl Counter {
 
     pub(crate) fn finish(self) -> Tally {
         let via = |chain: usize| self.chains.get(chain).cloned().unwrap_or_default();
+        let reuse = self.shared.into_iter();
         Tally {
+            reuse: reuse.map(|(line, of)| (line, of.reuse)).collect(),
             accesses: self
                 .accesses
                 .iter()

@@ -1,6 +1,6 @@
 //! What is customary to say of an access or a branch, from what was counted.
 
-use crate::tally::{BranchCounts, Requests};
+use crate::tally::{BranchCounts, Requests, Reuse};
 
 /// A request that moves this many times its least is wasteful; a stride of two, the guides' first example, moves twice.
 const WASTEFUL: f64 = 1.5;
@@ -13,6 +13,9 @@ const CONFLICT: f64 = 1.25;
 const STRAY: f64 = 1.05;
 /// Lanes of a warp that one address serves one after another.
 const HOT: f64 = 8.0;
+/// Loads of a word by a block; under the second each word is loaded about once.
+const AGAIN: f64 = 2.0;
+const ONCE: f64 = 1.5;
 /// Of a thread's accesses, those that go where the one before went.
 const REPEATED: f64 = 0.5;
 /// Of the warps at a branch, those that part.
@@ -97,6 +100,17 @@ impl Requests {
     /// Whether all active lanes access one word, at least [`HOT`] per request.
     pub fn one_word(&self) -> Verdict {
         Verdict::of(self.words <= self.requests && ratio(self.lanes, self.requests) >= HOT)
+    }
+}
+
+impl Reuse {
+    /// Whether a block loads its words again and again.
+    pub fn again(&self) -> Verdict {
+        match ratio(self.loads, self.words) {
+            times if times >= AGAIN => Verdict::Yes,
+            times if times < ONCE => Verdict::No,
+            _ => Verdict::Open,
+        }
     }
 }
 

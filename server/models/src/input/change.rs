@@ -17,6 +17,12 @@ use super::reshape::{self, Instructions};
 const TILE_BYTES: f64 = 8192.0;
 /// Instructions that find a word's place in the array and in the tile, and whether it is there.
 const PLACING: f64 = 12.0;
+/// Bytes that a thread loads at once, at most.
+const WIDEST: u32 = 16;
+/// Copies of a loop's body in an iteration of the compiled one, at most: all iterations lie within that many times its trip count.
+const APART: i64 = 64;
+/// Bytes of a bank.
+const BANK: f64 = 4.0;
 
 /// One change of what warps execute.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,12 +78,14 @@ pub enum Change {
         /// By how much.
         factor: f64,
     },
-    /// The trip counts of outermost loops are divided: their iterations go to more blocks.
+    /// The trip counts of outermost loops are divided: their iterations go to as many times the blocks.
     SplitLoops {
-        /// The loops, by their place among the outermost nodes of the flow.
-        nodes: Vec<usize>,
+        /// The loops, as in [`Change::TripCountAt`].
+        loops: Vec<Vec<(usize, bool)>>,
         /// Into how many parts.
         parts: u64,
+        /// The axis of the grid along which the parts are.
+        axis: usize,
     },
     /// The chain of a loop's sums is shorter: several sums side by side.
     SplitSums {
@@ -127,6 +135,8 @@ pub enum Change {
         accesses: Vec<usize>,
         /// Distinct words that a block reads by them.
         words: f64,
+        /// They are a factor of a product: a loop of known length walks along a tile's rows, and takes several words at once.
+        product: bool,
     },
     /// Loads come from constant memory, one word per request.
     FromConstants {
@@ -202,12 +212,8 @@ impl Change {
                     *trips *= factor;
                 }
             }
-            Change::SplitLoops { nodes: of, parts } => {
-                for &at in of {
-                    if let Some(Node::Loop { trips, .. }) = nodes.get_mut(at) {
-                        *trips /= *parts as f64;
-                    }
-                }
+            Change::SplitLoops { loops, parts, axis } => {
+                split_loops(input, loops, *parts, *axis);
             }
             Change::SplitSums {
                 head,
@@ -222,7 +228,11 @@ impl Change {
             Change::OneBlockRead { array } => {
                 read_as(input, array, &|index| Some(index.in_first_block()));
             }
-            Change::Staged { accesses, words } => stage(input, accesses, *words),
+            Change::Staged {
+                accesses,
+                words,
+                product,
+            } => stage(input, accesses, *words, *product),
             Change::FromConstants { accesses } => {
                 for &access in accesses {
                     let access = &mut input.accesses[access];
@@ -251,8 +261,51 @@ fn read_as(
     }
 }
 
+/// Divides the iterations of outermost loops among as many times the blocks.
+fn split_loops(input: &mut ModelInput, loops: &[Vec<(usize, bool)>], parts: u64, axis: usize) {
+    input.launch.grid[axis] *= parts;
+    for path in loops {
+        let Some(Node::Loop { trips, body, .. }) = reshape::at(&mut input.flow.nodes, path) else {
+            continue;
+        };
+        let all = *trips as i64;
+        *trips /= parts as f64;
+        let mut inside = Vec::new();
+        accesses_of(body, &mut inside);
+        inside.sort_unstable();
+        inside.dedup();
+        for index in inside {
+            let access = &mut input.accesses[index];
+            let addresses = [&mut access.linear, &mut access.linear_in_blocks];
+            for linear in addresses.into_iter().flatten() {
+                // The parts share nothing; how far apart they are is no matter.
+                let step = linear.loops.first().copied().unwrap_or(0);
+                let far = step.saturating_mul(all).saturating_mul(APART);
+                linear.block[axis] = linear.block[axis].saturating_add(far);
+            }
+        }
+    }
+}
+
+/// The accesses of some nodes.
+fn accesses_of(nodes: &[Node], found: &mut Vec<usize>) {
+    for node in nodes {
+        match node {
+            Node::Access { access, .. } => found.push(*access),
+            Node::Loop { body, .. } => accesses_of(body, found),
+            Node::Branch {
+                then, otherwise, ..
+            } => {
+                accesses_of(then, found);
+                accesses_of(otherwise, found);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Leaves each word of the block one load from device memory; threads take it from shared memory.
-fn stage(input: &mut ModelInput, staged: &[usize], words: f64) {
+fn stage(input: &mut ModelInput, staged: &[usize], words: f64, product: bool) {
     let Some(&first) = staged.first() else {
         return;
     };
@@ -266,19 +319,28 @@ fn stage(input: &mut ModelInput, staged: &[usize], words: f64) {
     let mut load = input.accesses[first].clone();
     load.requests = Some(loads * launch.blocks() as f64);
     load.active_lanes_per_request = Some(warp.min(words));
-    load.transactions_per_request = load.ideal_transactions_per_request;
+    load.transactions_per_request = whole_rows(&load, warp.min(words));
     // Words of 8 bytes take two passes, and so do two short rows.
-    let rows = if launch.block[0] < u64::from(warp_size) {
-        2.0
-    } else {
-        1.0
-    };
-    let passes = (f64::from(load.bytes_per_lane) / 4.0).ceil().max(1.0) * rows;
+    let rows = |row: bool| if row { 2.0 } else { 1.0 };
+    let short = launch.block[0] < u64::from(warp_size);
+    let each = (f64::from(load.bytes_per_lane) / 4.0).ceil().max(1.0);
     let mut store = load.clone();
     store.op = Op::Store;
-    as_shared(&mut store, passes);
+    as_shared(&mut store, each * rows(short));
+    let block = launch.block;
     for &index in staged {
-        as_shared(&mut input.accesses[index], passes);
+        let access = &mut input.accesses[index];
+        // Half as many words as there are banks have a pitch of the tile that puts each into a bank of its own.
+        let taken = words_of_request(access, block, u64::from(warp_size));
+        let few = taken * 2.0 <= warp;
+        if product && few && is_walked_along(access, warp) {
+            let bytes = taken * f64::from(WIDEST);
+            as_shared(access, (bytes / (warp * BANK)).ceil().max(1.0));
+            let part = f64::from(access.bytes_per_lane) / f64::from(WIDEST);
+            reshape::thin(&mut input.flow.nodes, index, part);
+        } else {
+            as_shared(access, each * rows(short && !few));
+        }
     }
     let next = input.accesses.len();
     input.accesses.extend([load, store]);
@@ -308,6 +370,53 @@ fn stage(input: &mut ModelInput, staged: &[usize], words: f64) {
     let nodes = &mut input.flow.nodes;
     nodes.splice(0..0, [staging, Node::Barrier { line }]);
     input.resources.static_shared_bytes += bytes as u64;
+}
+
+/// True where each iteration of the innermost loop takes the next word, and lanes at most those of other rows.
+fn is_walked_along(access: &ExecutedAccess, warp: f64) -> bool {
+    let element = i64::from(access.bytes_per_lane);
+    let rows = warp as i64 * element;
+    access.bytes_per_lane < WIDEST
+        && access.linear.as_ref().is_some_and(|linear| {
+            linear.loops.last() == Some(&element)
+                && linear
+                    .thread
+                    .iter()
+                    .all(|step| *step == 0 || step.abs() >= rows)
+        })
+}
+
+/// Transactions of a request for neighbouring words, as a tile is filled.
+fn whole_rows(access: &ExecutedAccess, words: f64) -> Option<f64> {
+    let bytes = words * f64::from(access.bytes_per_lane);
+    let unit = f64::from(access.transaction_bytes);
+    if unit > 0.0 {
+        Some((bytes / unit).ceil())
+    } else {
+        access.ideal_transactions_per_request
+    }
+}
+
+/// Distinct words that the lanes of a block's first warp take; all of its lanes' where addresses are no sums of
+/// coordinates.
+fn words_of_request(access: &ExecutedAccess, block: [u64; 3], warp_size: u64) -> f64 {
+    let lanes = warp_size.min(block.iter().product());
+    let Some(linear) = &access.linear else {
+        return lanes as f64;
+    };
+    let [x, y] = [block[0].max(1), block[1].max(1)];
+    let mut words: Vec<i64> = (0..lanes)
+        .map(|lane| [lane % x, lane / x % y, lane / (x * y)])
+        .map(|at| {
+            let steps = at.iter().zip(linear.thread);
+            steps
+                .map(|(at, step)| (*at as i64).wrapping_mul(step))
+                .fold(0, i64::wrapping_add)
+        })
+        .collect();
+    words.sort_unstable();
+    words.dedup();
+    words.len() as f64
 }
 
 /// A request to shared memory that takes this number of passes.

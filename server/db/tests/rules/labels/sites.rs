@@ -24,6 +24,8 @@ pub enum Family {
     OneWord,
     /// Loads in loops that go to one address in all iterations.
     Repeated,
+    /// Lines whose loads take words again that other threads of the block, or they themselves, have taken.
+    Shared,
     /// Atomics with many lanes on one address.
     HotAtomics,
     /// Atomics that go to one address in all iterations.
@@ -62,6 +64,7 @@ impl Family {
             "const/divergent-index" => Family::Constants,
             "mem/warp-same-address" => Family::OneWord,
             "mem/loop-invariant-load" => Family::Repeated,
+            "mem/redundant-global" => Family::Shared,
             "atomic/hot-address" => Family::HotAtomics,
             "atomic/in-loop" => Family::LoopAtomics,
             "div/tid-branch" => Family::Branches,
@@ -169,6 +172,9 @@ pub fn label(kernel: &Kernel<'_>, words: &Words, sites: &mut Sites) -> Result<()
             (Space::Constant, _) => add(Family::Constants, line, requests.several_words()),
             (Space::Shared, Access::Atomic) => {}
         }
+    }
+    for (line, reuse) in &run.tally.reuse {
+        add(Family::Shared, *line, reuse.again());
     }
     for (key, ways) in &run.tally.branches {
         let line = key.via.first().copied().unwrap_or(key.place.line);

@@ -73,10 +73,16 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             // A macro, a constant.
             format!("give `{literal}` a value of type float")
         };
+        let costs = if doubles < 0.5 {
+            let conversions = wording::counted(conversions, "conversion", "conversions");
+            format!("{conversions} to and from double precision per warp")
+        } else {
+            let instructions = wording::counted(doubles, "instruction", "instructions");
+            format!("{instructions} in double precision per warp")
+        };
         let says = format!(
-            "{advice} ({} in double precision per warp)\n\
+            "{advice} ({costs})\n\
              a warp executes {} in double precision and {}: `{}` is a double, and so is what it is combined with",
-            wording::counted(doubles, "instruction", "instructions"),
             wording::counted(doubles, "instruction", "instructions"),
             wording::counted(conversions, "conversion", "conversions"),
             literal,

@@ -84,34 +84,36 @@ impl Cure {
 
     /// What to do, and what the lanes do now.
     fn words(&self, access: &Access, lanes: f64) -> (String, String) {
-        let (array, lanes) = (wording::array_of(access), number(lanes));
+        let array = wording::array_of(access);
+        let average = wording::on_average(lanes);
+        let lanes = number(lanes);
         let text = &access.text;
         match self {
             Cure::Sum => (
                 format!(
-                    "sum over the warp before adding to `{array}` ({lanes} lanes add to one address, ideal 1)"
+                    "sum over the warp before adding to `{array}` ({lanes} lanes add to one address{average}, ideal 1)"
                 ),
                 format!(
-                    "{lanes} lanes on one address (ideal 1): each lane of the warp adds to `{text}` by itself"
+                    "{lanes} lanes on one address{average} (ideal 1): each lane of the warp adds to `{text}` by itself"
                 ),
             ),
             Cure::OneLane => (
                 format!(
-                    "let one lane update `{array}` for its warp ({lanes} lanes on one address, ideal 1)"
+                    "let one lane update `{array}` for its warp ({lanes} lanes on one address{average}, ideal 1)"
                 ),
                 format!(
-                    "{lanes} lanes on one address (ideal 1): each lane of the warp updates `{text}` by itself"
+                    "{lanes} lanes on one address{average} (ideal 1): each lane of the warp updates `{text}` by itself"
                 ),
             ),
             Cure::OneWarp(warps) => {
                 let warps = number(*warps);
                 (
                     format!(
-                        "combine over the block before `{array}` ({lanes} lanes of {warps} warps on one address, ideal 1)"
+                        "combine over the block before `{array}` ({warps} warps of a block update one address, ideal 1)"
                     ),
                     format!(
-                        "{lanes} lanes on one address (ideal 1): the compiler combines those of a warp in `{text}`, \
-                         {warps} warps of the block make an update each"
+                        "{warps} updates of one address by each block (ideal 1): the compiler combines the lanes of a warp in \
+                         `{text}`, and each warp makes an update of its own"
                     ),
                 )
             }

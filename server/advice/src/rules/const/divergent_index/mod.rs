@@ -32,8 +32,9 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
                 rule: RULE.id,
                 index,
                 number: format!(
-                    "{} per request (ideal {})",
+                    "{} per request{} (ideal {})",
                     plural(passes, "pass"),
+                    crate::wording::on_average(passes),
                     number(ideal)
                 ),
                 cure: format!(

@@ -1,8 +1,9 @@
 //! div/tid-branch: a condition that splits warps, with work behind it.
 
 mod first_threads;
+mod one_thread;
 
-use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity};
+use warplens_facts::facts::{Branch, BranchKind, Certainty, Uniformity, Why};
 use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
@@ -28,6 +29,19 @@ const PREDICATED: u32 = 8;
 const SELECTED: u32 = 4;
 
 pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
+    let branches = ctx.facts.branches.iter();
+    let mut found: Vec<Finding> = branches
+        .filter_map(|branch| one_thread::finding(ctx, branch))
+        .collect();
+    let others = split(ctx);
+    let told = |one: &Finding| found.iter().any(|other| other.place == one.place);
+    let others: Vec<Finding> = others.into_iter().filter(|one| !told(one)).collect();
+    found.extend(others);
+    found
+}
+
+/// Conditions that split warps, with work on both sides or for some lanes.
+fn split(ctx: &Context<'_>) -> Vec<Finding> {
     let splitting: Vec<(&Branch, f64)> = ctx
         .facts
         .branches
@@ -136,6 +150,16 @@ fn weight(branch: &Branch) -> f64 {
         * f64::from(operations(branch))
 }
 
+/// What the figures of a branch depend on.
+fn reservation(ctx: &Context<'_>, branch: &Branch) -> Option<String> {
+    match branch.certainty {
+        Certainty::Exact => (!branch.constraints.is_empty())
+            .then(|| format!("holds when {}", branch.constraints.join(" and "))),
+        Certainty::Assumed | Certainty::Unknown => wording::assumes(ctx.facts, &[&branch.text])
+            .or_else(|| branch.why.as_ref().map(ToString::to_string)),
+    }
+}
+
 fn finding(
     ctx: &Context<'_>,
     branch: &Branch,
@@ -159,13 +183,10 @@ fn finding(
             branch.taken_operations, branch.other_operations
         )
     };
-    let reservation = match branch.certainty {
-        Certainty::Exact => (!branch.constraints.is_empty())
-            .then(|| format!("holds when {}", branch.constraints.join(" and "))),
-        Certainty::Assumed | Certainty::Unknown => wording::assumes(ctx.facts, &[&branch.text])
-            .or_else(|| branch.why.as_ref().map(ToString::to_string)),
-    };
-    let mut severity = wording::severity(gain, branch.certainty, reservation.is_some());
+    let reservation = reservation(ctx, branch);
+    // A sample is of the launch at hand: no value of it is made up.
+    let stated = reservation.is_some() && branch.why != Some(Why::ManyCases);
+    let mut severity = wording::severity(gain, branch.certainty, stated);
     if is_one_lane(branch) || is_one_warp(branch) || is_border(ctx, branch, gain) {
         severity = Severity::Hint;
     }

@@ -6,6 +6,7 @@ use warplens_facts::facts::{Certainty, Source};
 
 use crate::rule::{Look, Rule, State};
 use crate::subjects::flow::guesses_iterations;
+use crate::subjects::launch;
 use crate::wording;
 use crate::{Context, Finding, Place, Removal, Severity};
 
@@ -25,11 +26,11 @@ const FEW: u64 = 8;
 const MANY: u64 = 32;
 
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
-    let launch = &ctx.facts.launch;
+    let given = &ctx.facts.launch;
     let warp = u64::from(ctx.facts.warp_size);
-    let threads = launch.threads_per_block();
+    let threads = given.threads_per_block();
     // The default block is not the user's choice.
-    if launch.block_source == Source::Assumed || warp == 0 || threads.is_multiple_of(warp) {
+    if given.block_source == Source::Assumed || warp == 0 || threads.is_multiple_of(warp) {
         return None;
     }
     let warps = threads.div_ceil(warp);
@@ -37,13 +38,16 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let gain = ctx.gain(Removal::IdleLanes);
     // Most lanes of every warp idle, whatever the time that nothing predicts: how long a loop is, or how many blocks there are. Fewer
     // warps gain nothing where the SMs had room for all.
-    let open = launch.grid_source.is_assumption();
+    let open = given.grid_source.is_assumption();
     let unknown = open
         || gain < wording::VISIBLE
-            && launch.blocks() >= MANY
+            && given.blocks() >= MANY
             && guesses_iterations(&ctx.input.flow.nodes);
-    let unpredicted = threads * FEW <= warp && unknown;
-    let gain = if unpredicted { 1.0 } else { gain };
+    // Of a kernel that is over before the next can be launched, no time is won.
+    let brief = launch::brief(ctx) && (ctx.cycles)().is_some();
+    let many = given.blocks() >= MANY;
+    let unpredicted = threads * FEW <= warp && (unknown || brief && many);
+    let gain = if unpredicted || brief { 1.0 } else { gain };
     let predicted = wording::severity(gain, Certainty::Exact, true);
     let severity = if unpredicted {
         Severity::Information
@@ -52,7 +56,11 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     } else {
         predicted
     };
-    let worth = if unpredicted {
+    let worth = if brief && unpredicted {
+        format!(
+            "up to {warp} threads share the issue of one; at this size the launch takes longer than the kernel"
+        )
+    } else if unpredicted {
         format!("up to {warp} threads share the issue of one (no prediction)")
     } else {
         wording::gain(gain)
@@ -72,7 +80,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
             Some(format!(
                 "{idle} of {warp} lanes idle in {full}: a block of {} is {}, no multiple of \
                  {warp}",
-                wording::extents(launch.block),
+                wording::extents(given.block),
                 wording::counted(threads as f64, "thread", "threads")
             )),
             Some(worth),

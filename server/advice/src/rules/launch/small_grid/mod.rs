@@ -1,10 +1,10 @@
 //! launch/small-grid: fewer blocks than the GPU has SMs.
 
-use warplens_facts::facts::{Certainty, Link, LoopCarried, Node, Op, Source, Space};
+use warplens_facts::facts::{Certainty, Source};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State};
-use crate::subjects::launch;
+use crate::subjects::{iterations, launch};
 use crate::wording;
 use crate::{Context, Finding, Place, Severity};
 
@@ -21,6 +21,11 @@ pub(crate) const RULE: Rule = Rule {
 /// Blocks are not made smaller than this, in threads.
 const SMALLEST: u64 = 64;
 
+/// Of the warps that an SM holds, a grid that leaves it this part or fewer leaves room for more blocks on each.
+const FEW_WARPS: f64 = 0.25;
+/// The gain from which a kernel of one warp or less is not meant to be serial.
+const PARALLEL: f64 = 4.0;
+
 pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     let Context { facts, profile, .. } = *ctx;
     let (blocks, sms) = (facts.launch.blocks(), u64::from(profile.sms));
@@ -28,22 +33,31 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let times = sms / blocks;
-    if times < 2 {
-        // Some SMs idle; the same work over all of them is a matter of a factor below two.
-        return None;
-    }
-    let (gain, cure) = [smaller_blocks(ctx, times), split_loop(ctx, times)]
+    let smaller = (times >= 2).then(|| smaller_blocks(ctx, times)).flatten();
+    // The SMs that have a block may have room for others: all of them full, or each with one.
+    let few = ctx.occupancy.fraction <= FEW_WARPS;
+    let split = [times, filled(ctx) / blocks]
         .into_iter()
-        .flatten()
-        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        .filter(|parts| *parts >= 2 && (few || *parts == times))
+        .filter_map(|parts| split_loop(ctx, parts));
+    let (gain, cure) = split.chain(smaller).max_by(|a, b| a.0.total_cmp(&b.0))?;
     if gain < wording::WORTH_KNOWING {
         return None;
     }
     let grid = wording::extents(facts.launch.grid);
     let one = if blocks == 1 { "block" } else { "blocks" };
-    // One block is meant to be one; a grid that a run's arguments make is as large as its problem.
+    let busy = if few {
+        format!(
+            ", {} of {} warps on the others",
+            ctx.occupancy.active_warps_per_sm, profile.max_warps_per_sm
+        )
+    } else {
+        String::new()
+    };
+    // One block is meant to be one, unless it takes so long that another kernel, which puts the parts of several together, is
+    // little beside it; a grid that a run's arguments make is as large as its problem.
     let by_problem = facts.launch.grid_source == Source::Run && !ctx.grid_by_text;
-    let severity = if blocks == 1 || by_problem {
+    let severity = if by_problem || blocks == 1 && !launch::pays_for_a_launch(ctx, gain) {
         Severity::Hint
     } else {
         wording::severity(gain, Certainty::Exact, true)
@@ -54,7 +68,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         place: Place::Launch,
         message: wording::sentence([
             Some(format!(
-                "launch more blocks ({} of {sms} SMs idle)",
+                "launch more blocks ({} of {sms} SMs idle{busy})",
                 sms - blocks
             )),
             Some(format!(
@@ -70,6 +84,56 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         shared_array: None,
         cure: None,
     })
+}
+
+/// Less than a warp in all: what one thread, or a few, do one after another, the GPU could do at once.
+pub(crate) fn serial(ctx: &Context<'_>) -> Option<Finding> {
+    let launch = &ctx.facts.launch;
+    if !launch::grid_given(ctx) || launch::brief(ctx) {
+        return None;
+    }
+    // As many parts as the GPU holds such blocks, or as a shorter loop has.
+    let parts = [
+        filled(ctx),
+        u64::from(ctx.profile.sms),
+        u64::from(ctx.facts.warp_size),
+    ];
+    let (gain, _) = parts.into_iter().find_map(|parts| split_loop(ctx, parts))?;
+    if gain < PARALLEL || !launch::pays_for_a_launch(ctx, gain) {
+        return None;
+    }
+    let threads = launch.threads_per_block();
+    let who = wording::counted(threads as f64, "thread", "threads");
+    let holds = u64::from(ctx.profile.max_warps_per_sm)
+        * u64::from(ctx.facts.warp_size)
+        * u64::from(ctx.profile.sms);
+    Some(Finding {
+        rule: RULE.id,
+        severity: wording::severity(gain, Certainty::Exact, true),
+        place: Place::Launch,
+        message: wording::sentence([
+            Some(format!(
+                "launch many blocks of 128 to 256 threads ({who} at work, the GPU holds {holds})"
+            )),
+            Some(format!(
+                "{who} at work, the GPU holds {holds}: the iterations of the loop do not need each other's results; give \
+                 each thread some of them"
+            )),
+            Some(wording::gain(gain)),
+        ]),
+        gain,
+        related: Vec::new(),
+        access: None,
+        shared_array: None,
+        cure: None,
+    })
+}
+
+/// Blocks like these that fill the GPU.
+fn filled(ctx: &Context<'_>) -> u64 {
+    let warps = ctx.facts.launch.warps_per_block(ctx.facts.warp_size).max(1);
+    let of_sm = u64::from(ctx.profile.max_warps_per_sm) / warps;
+    of_sm.min(u64::from(ctx.profile.max_blocks_per_sm)).max(1) * u64::from(ctx.profile.sms)
 }
 
 /// The same threads in more blocks.
@@ -103,58 +167,17 @@ fn smaller_blocks(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
 }
 
 /// The iterations of the outermost loops over more blocks.
-fn split_loop(ctx: &Context<'_>, times: u64) -> Option<(f64, String)> {
-    // A sum that is stored on the way is a scan: each iteration needs those before it.
-    let stores = ctx.facts.accesses.iter().any(|access| {
-        access.op == Op::Store && access.space == Space::Global && access.loop_depth > 0
-    });
-    let carries = |line: u32| {
-        let mut of_loop = ctx.facts.dependence.carried.iter();
-        of_loop.any(|carried| {
-            carried.site.line == line && (!countable(carried) || stores && sums(carried))
-        })
-    };
-    let long = |node: &Node| {
-        matches!(
-            node,
-            Node::Loop { trips, known: true, line, .. } if *trips >= times as f64 && !carries(*line)
-        )
-    };
-    if !ctx.facts.dependence.complete {
+fn split_loop(ctx: &Context<'_>, parts: u64) -> Option<(f64, String)> {
+    let loops = iterations::divisible(ctx, parts as f64, None).into_iter();
+    let loops: Vec<_> = loops.map(|of| of.path).collect();
+    if loops.is_empty() {
         return None;
     }
-    let nodes = ctx.input.flow.nodes.iter().enumerate();
-    let nodes: Vec<usize> = nodes
-        .filter(|(_, node)| long(node))
-        .map(|(at, _)| at)
-        .collect();
-    if nodes.is_empty() {
-        return None;
-    }
-    let mut grid = ctx.facts.launch.grid;
-    grid[0] *= times;
-    let parts = times;
-    let gain = ctx.trial(&[Change::Grid(grid), Change::SplitLoops { nodes, parts }])?;
+    let axis = (0..3)
+        .rev()
+        .find(|axis| ctx.facts.launch.grid[*axis] == 1)?;
+    let gain = ctx.trial(&[Change::SplitLoops { loops, parts, axis }])?;
     Some((gain, "split each thread's loop over more blocks".to_owned()))
-}
-
-fn sums(carried: &LoopCarried) -> bool {
-    let mut links = carried.chain.links();
-    links.any(|(link, _)| link == Link::Add)
-}
-
-/// True for what iterations on other SMs can begin by themselves: counters, and sums that are added up at the end. A
-/// product that is added may as well be a power.
-fn countable(carried: &LoopCarried) -> bool {
-    let mut adds = 0.0;
-    for (link, count) in carried.chain.links() {
-        match link {
-            Link::Integer => {}
-            Link::Add => adds += count,
-            _ => return false,
-        }
-    }
-    adds <= 1.0
 }
 
 #[cfg(test)]
@@ -191,7 +214,11 @@ mod tests {
         assert_eq!(severity(8, Source::LaunchSite, true), Severity::Warning);
         assert_eq!(severity(8, Source::Run, true), Severity::Warning);
         assert_eq!(severity(8, Source::Run, false), Severity::Hint);
-        assert_eq!(severity(1, Source::LaunchSite, true), Severity::Hint);
+        // One block that takes long is not meant to; one that is soon done saves less than another launch costs.
+        assert_eq!(severity(1, Source::LaunchSite, true), Severity::Warning);
+        kernel.cycles = Some(2e4);
+        kernel.facts.launch.grid_source = Source::LaunchSite;
+        assert_eq!(kernel.findings(|_| 3.0)[0].severity, Severity::Hint);
     }
 
     #[test]

@@ -39,13 +39,14 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
 
 /// The finding about this launch's shape.
 fn finding(ctx: &Context<'_>) -> Option<Finding> {
-    // The default block is not the user's choice, and one block of less than a warp is serial on purpose.
+    // The default block is not the user's choice; a program that tries several blocks knows that they differ.
     let launch = &ctx.facts.launch;
-    let serial =
-        launch.blocks() <= 1 && launch.threads_per_block() < u64::from(ctx.facts.warp_size);
-    // A program that tries several blocks knows that they differ.
-    if launch.block_source == Source::Assumed || serial || ctx.block_varies {
+    if launch.block_source == Source::Assumed || ctx.block_varies {
         return None;
+    }
+    // One block of less than a warp is serial on purpose, where it is soon done or has nothing to share out.
+    if launch.blocks() <= 1 && launch.threads_per_block() < u64::from(ctx.facts.warp_size) {
+        return small_grid::serial(ctx);
     }
     SHAPES.iter().find_map(|rule| rule(ctx))
 }

@@ -20,6 +20,8 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Blocks of fewer threads are tiny, in threads.
 const TINY: u64 = 64;
+/// The part of the time from which on starting blocks is what costs.
+const STARTS: f64 = 0.5;
 /// What is a usual block to begin with, in threads.
 const USUAL: u64 = 128;
 
@@ -62,6 +64,25 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
     if gain < wording::WORTH_KNOWING {
         return None;
     }
+    let blocks = facts.launch.blocks() as f64;
+    let starting = blocks * profile.block_start_cycles();
+    let starts = (ctx.cycles)().map_or(0.0, |cycles| (starting / cycles).min(1.0));
+    // The GPU starts one block after another: where that takes the time, more warps at a time would not help.
+    let by_starts = starts >= STARTS;
+    let whose = if by_starts {
+        format!(
+            "the GPU starts one block after another: {} of them take {} of the time; larger blocks are fewer",
+            wording::number(blocks),
+            percent(starts)
+        )
+    } else {
+        whose
+    };
+    let why = if by_starts {
+        format!("starting the blocks takes {} of the time", percent(starts))
+    } else {
+        format!("{} occupancy with {threads}", percent(occupancy.fraction))
+    };
     let assumed = facts.launch.block_source.is_assumption();
     Some(Finding {
         rule: RULE.id,
@@ -76,10 +97,7 @@ pub(crate) fn finding(ctx: &Context<'_>) -> Option<Finding> {
         ),
         place: Place::Launch,
         message: wording::sentence([
-            Some(format!(
-                "launch blocks of {USUAL} to 256 threads ({} occupancy with {threads})",
-                percent(occupancy.fraction)
-            )),
+            Some(format!("launch blocks of {USUAL} to 256 threads ({why})")),
             Some(format!(
                 "{} occupancy, {} of {} warps: an SM holds at most {} blocks, and a block of {} is {threads} \
                  threads; begin with {USUAL} to 256",

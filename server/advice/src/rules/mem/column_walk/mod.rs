@@ -4,6 +4,9 @@ pub(crate) mod rows;
 pub(crate) mod stage_transpose;
 pub(crate) mod swap_axes;
 
+use warplens_facts::facts::{LinearAddress, Space};
+
+use crate::Context;
 use crate::rule::{Look, Rule, State};
 use crate::subjects::access::Costly;
 
@@ -19,6 +22,34 @@ pub(crate) const RULE: Rule = Rule {
 
 /// A constant distance of this many elements is a row's length, not a stride.
 const ROW: u64 = 32;
+
+/// True where the kernel transposes: another array is walked along its rows in the direction in which this one is walked along
+/// its columns, so that other roles of the axes would only change places.
+pub(crate) fn transposes(ctx: &Context<'_>, index: usize) -> bool {
+    let accesses = &ctx.facts.accesses;
+    let access = &accesses[index];
+    let Some(linear) = &access.linear else {
+        return false;
+    };
+    // Along y of the block, or an iteration of the loop around.
+    let down = |linear: &LinearAddress| match linear.thread[1] {
+        0 => linear.loops.last().copied().unwrap_or(0),
+        step => step,
+    };
+    let own = i64::from(access.bytes_per_lane);
+    down(linear) == own
+        && linear.thread[0].abs() > own
+        && accesses.iter().any(|other| {
+            let element = i64::from(other.bytes_per_lane);
+            other.array != access.array
+                && other.op != access.op
+                && other.space == Space::Global
+                && other.loop_depth == access.loop_depth
+                && other.linear.as_ref().is_some_and(|linear| {
+                    linear.thread[0] == element && down(linear).abs() > element
+                })
+        })
+}
 
 /// True for rows of a parameter's length, or long ones, along which something else moves by one element.
 pub(crate) fn claims(costly: &Costly<'_>) -> bool {

@@ -5,6 +5,7 @@
 //! repeated for that alone.
 
 pub(crate) mod hoist_load;
+mod partner;
 mod sums;
 mod turns;
 
@@ -58,8 +59,8 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
     let open = |access: &&Access| {
         access.space == Space::Global && matches!(access.alias, Alias::Parameter | Alias::Unknown)
     };
-    let mut stores = accesses.iter().filter(open).filter(|a| a.op != Op::Load);
-    if !any_meet(accesses, stores.clone()) {
+    let stores = accesses.iter().filter(open).filter(|a| a.op != Op::Load);
+    if !any_meet(accesses, stores) {
         return None;
     }
     let mut kernel = ctx.kernel.clone();
@@ -93,10 +94,7 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?
         .0;
     let worst_access = &accesses[worst];
-    let store = stores
-        .clone()
-        .find(|store| store.array != worst_access.array && store.loop_depth > 0)
-        .or_else(|| stores.find(|store| store.array != worst_access.array));
+    let partner = partner::of(accesses, worst_access)?;
     let written = accesses
         .iter()
         .any(|a| a.op != Op::Load && a.array == worst_access.array);
@@ -110,26 +108,13 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
         no_restrict::RULE.id
     };
     let text = &worst_access.text;
-    let cause = match (store, written) {
-        (Some(store), false) if invariant => format!(
-            "`{text}` is the same in every iteration and loaded each time, for the store to `{}` may change it",
-            store.text
+    let other = &partner.text;
+    let cause = match worst_access.op {
+        Op::Load if invariant => format!(
+            "`{text}` is the same in every iteration and loaded each time, for the store to `{other}` may change it"
         ),
-        (Some(store), false) => {
-            format!(
-                "`{text}` is loaded again, for the store to `{}` may change it",
-                store.text
-            )
-        }
-        _ => {
-            let other = accesses
-                .iter()
-                .find(|a| a.alias == Alias::Parameter && a.array != worst_access.array)?;
-            format!(
-                "`{text}` goes through memory each time, for `{}` may lie in the same place",
-                other.array
-            )
-        }
+        Op::Load => format!("`{text}` is loaded again, for the store to `{other}` may change it"),
+        _ => format!("`{text}` is stored each time, for the load of `{other}` may read it"),
     };
     let cure = if invariant {
         let array = wording::array_of(worst_access);
@@ -146,22 +131,27 @@ fn restricted(ctx: &Context<'_>, turns: &Turns<'_>) -> Option<Finding> {
         place: Place::Site(worst_access.site),
         message: wording::sentence([
             Some(format!(
-                "{cure} ({} loads and stores per warp, ideal {})",
+                "{cure} ({} loads and stores per warp{}, ideal {})",
                 number(before),
+                wording::on_average(before),
                 number(after)
             )),
             Some(format!(
-                "{} loads and stores per warp (ideal {}): {cause}",
+                "{} loads and stores per warp{} (ideal {}): {cause}",
                 number(before),
+                wording::on_average(before),
                 number(after)
             )),
             Some(wording::gain(gain)),
             Some(assumed),
         ]),
         gain,
-        related: store
-            .filter(|store| store.site != worst_access.site)
-            .map(|store| (store.site, format!("the store to `{}`", store.text)))
+        related: Some(partner)
+            .filter(|partner| partner.site != worst_access.site)
+            .map(|partner| match partner.op {
+                Op::Load => (partner.site, format!("the load of `{other}`")),
+                _ => (partner.site, format!("the store to `{other}`")),
+            })
             .into_iter()
             .collect(),
         access: Some(worst),

@@ -6,31 +6,32 @@ use warplens_facts::facts::{Access, Node, Op, Pattern, Space};
 use warplens_models::Change;
 
 use crate::rule::{Look, Rule, State, When};
+use crate::rules::mem::uncoalesced;
 use crate::wording::{self, counted, number};
-use crate::{Context, Finding, Place};
+use crate::{Context, Finding, Place, Removal};
 
 pub(crate) const RULE: Rule = Rule {
     id: "mem/redundant-global",
     title: "the threads of a block load the same words of device memory again and again",
     severity: "by predicted gain: hint, information or warning",
-    state: State::Preview,
+    state: State::Stable,
     explain: include_str!("page.md"),
-    look: Look::At(When::Trial, check),
+    look: Look::At(When::Cost, check),
     actions: &[stage_stencil::fixes],
 };
 
 /// Fewer loads of a word than this are not worth a tile.
 const AGAIN: f64 = 2.0;
-/// Less than this is within what caches do by themselves.
-const WORTH: f64 = 1.05;
+/// Less than this is within what caches do by themselves, and not worth a tile.
+const WORTH: f64 = 1.10;
 /// Words of shared memory that a tile takes at most: larger footprints go through it piece by piece.
 const TILE_BYTES: f64 = 8192.0;
 /// Accesses of a kernel that are looked at.
 const MOST: usize = 64;
 /// Runs of words that a footprint is made of; beyond, it is not followed.
 const MOST_RUNS: i64 = 512;
-/// Words that fit into constant memory.
-const CONSTANT_BYTES: f64 = 65536.0;
+/// A table over at most this is a filter, or what else a program sets up in constant memory; larger ones are what kernels work on.
+const TABLE_BYTES: i64 = 4096;
 
 /// Loads of one array that differ by constants.
 struct Reused {
@@ -39,7 +40,7 @@ struct Reused {
     words: f64,
     /// Words that its warps load, those of one request once.
     loads: f64,
-    /// True where all threads of the launch read the same words.
+    /// True where all threads of the launch read the same few words.
     table: bool,
 }
 
@@ -66,9 +67,20 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             .partition(|other| line(other) == line(&first) && other.table == first.table);
         waiting = rest;
         together.insert(0, first);
-        found.extend(finding(ctx, &together));
+        // Which lanes take which words comes first: a tile is filled by rows, too.
+        if !together.iter().any(|of| is_uncoalesced(ctx, of)) {
+            found.extend(finding(ctx, &together));
+        }
     }
     found
+}
+
+/// True where lanes that took neighbouring words would save time by that alone.
+fn is_uncoalesced(ctx: &Context<'_>, of: &Reused) -> bool {
+    of.accesses.iter().any(|&index| {
+        uncoalesced::is_apart(ctx, &ctx.facts.accesses[index])
+            && ctx.gain(Removal::Access(index)) >= wording::VISIBLE
+    })
 }
 
 fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
@@ -77,7 +89,7 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
         .max_by(|a, b| a.times().total_cmp(&b.times()))?;
     let access = &ctx.facts.accesses[worst.accesses[0]];
     let bytes = worst.words * f64::from(access.bytes_per_lane);
-    let constant = worst.table && bytes <= CONSTANT_BYTES;
+    let constant = worst.table;
     let changes: Vec<Change> = together
         .iter()
         .map(|of| {
@@ -85,8 +97,11 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
             if constant {
                 Change::FromConstants { accesses }
             } else {
-                let words = of.words;
-                Change::Staged { accesses, words }
+                Change::Staged {
+                    accesses,
+                    words: of.words,
+                    product: together.len() > 1,
+                }
             }
         })
         .collect();
@@ -112,6 +127,7 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
     } else {
         "tiles in shared memory would load each once"
     };
+    let arrays = names(ctx, together);
     let reservation = wording::reservation(ctx.facts, access);
     let mut related: Vec<_> = together
         .iter()
@@ -127,12 +143,14 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
         place: Place::Site(access.site),
         message: wording::sentence([
             Some(format!(
-                "{} ({} loads of each word, ideal 1)",
-                match (constant, wording::array_of(access)) {
-                    (true, array) => format!("keep `{array}` in constant memory"),
-                    (false, array) => format!("stage `{array}` in shared memory"),
+                "{} ({} loads of each word{}, ideal 1)",
+                match (constant, bytes <= TILE_BYTES) {
+                    (true, _) => format!("keep {arrays} in constant memory"),
+                    (false, true) => format!("stage {arrays} in shared memory"),
+                    (false, false) => format!("stage tiles of {arrays} in shared memory"),
                 },
-                number(worst.times())
+                number(worst.times()),
+                wording::on_average(worst.times()),
             )),
             Some(format!(
                 "{} loads of each word: the {} that a block reads by {cause} are loaded {} times, {cure}",
@@ -149,6 +167,29 @@ fn finding(ctx: &Context<'_>, together: &[Reused]) -> Option<Finding> {
         shared_array: None,
         cure: None,
     })
+}
+
+/// The arrays that are staged together, as a headline names them.
+fn names(ctx: &Context<'_>, together: &[Reused]) -> String {
+    let accesses = together
+        .iter()
+        .map(|of| &ctx.facts.accesses[of.accesses[0]]);
+    let mut of_places: Vec<_> = accesses
+        .map(|access| (access.site, wording::array_of(access)))
+        .collect();
+    of_places.sort();
+    let mut names: Vec<String> = Vec::new();
+    for (_, name) in of_places {
+        let name = format!("`{name}`");
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [one, two] => format!("{one} and {two}"),
+        [first, .., last] if names.len() > 2 => format!("{first} to {last}"),
+        _ => names.concat(),
+    }
 }
 
 /// Loads that several threads or iterations of a block make, by array and by how their addresses move.
@@ -227,15 +268,25 @@ fn of_group(ctx: &Context<'_>, group: Vec<usize>) -> Option<Reused> {
     let blocks = facts.launch.blocks() as f64;
     let each = in_warp(&in_block, facts.launch.block, u64::from(facts.warp_size));
     let mut loads = 0.0;
+    let mut seen: Vec<i64> = Vec::new();
     for &index in &group {
-        loads += accesses[index].requests? / blocks * each;
+        // What a thread loads twice at once is in its registers the second time.
+        let constant = accesses[index].linear.as_ref()?.constant;
+        if !seen.contains(&constant) {
+            loads += accesses[index].requests? / blocks * each;
+            seen.push(constant);
+        }
     }
     let still = linear.thread == [0; 3] && linear.block == [0; 3];
+    let reach = moves.iter().fold(element, |reach, (step, count)| {
+        let turns = i64::try_from(count.saturating_sub(1)).unwrap_or(i64::MAX);
+        reach.saturating_add(step.saturating_abs().saturating_mul(turns))
+    });
     Some(Reused {
         accesses: group,
         words: words_of_block,
         loads,
-        table: still && linear.loops.iter().all(|step| step.abs() <= element),
+        table: still && reach <= TABLE_BYTES,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::rule::{Look, Rule, State, When};
 use crate::rules::mem::{aos, column_walk, misaligned, strided};
 use crate::subjects::access::{self, Candidate, Costly, Loudness};
 use crate::subjects::{flow, siblings};
-use crate::wording::{array_of, number};
+use crate::wording::{array_of, number, on_average};
 use crate::{Context, Finding, Removal};
 
 pub(crate) const RULE: Rule = Rule {
@@ -88,6 +88,7 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
     };
     let mut whole = Whole::default();
     let joined = siblings::Joined::of(ctx);
+    let library = siblings::States::of(ctx);
     let turns = siblings::Turns::new(ctx);
     let candidates = ctx
         .facts
@@ -105,17 +106,30 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             if rule.id == strided::RULE.id && siblings::is_piece(ctx, index) {
                 return None;
             }
+            // How a library lays out its states is not the user's to change.
+            if [aos::RULE.id, strided::RULE.id].contains(&rule.id) && library.holds(access) {
+                return None;
+            }
             let whole = whole.of(ctx, rule.id, access);
             Some(Candidate {
                 rule: rule.id,
                 index,
                 number: format!(
-                    "{} per request (ideal {})",
+                    "{} per request{} (ideal {})",
                     units(ctx, access, access.transactions_per_request?),
+                    on_average(access.transactions_per_request?),
                     number(access.ideal_transactions_per_request?)
                 ),
                 cure: match whole {
                     Some(_) => format!("load each structure of `{}` whole", array_of(access)),
+                    None if rule.id == column_walk::RULE.id
+                        && column_walk::transposes(ctx, index) =>
+                    {
+                        format!("transpose tiles of `{}` in shared memory", array_of(access))
+                    }
+                    None if siblings::stores_the_rest(ctx, index, &turns) => {
+                        format!("store each element of `{}` at once", array_of(access))
+                    }
                     None => (rule.cure)(&array_of(access)),
                 },
                 cause: (rule.cause)(&costly),
@@ -163,6 +177,11 @@ fn loudness(ctx: &Context<'_>, rule: &str, index: usize, turns: &siblings::Turns
         true if rule == aos::RULE.id => Loudness::HintAlone,
         true => Loudness::Hint,
     }
+}
+
+/// True where lanes take elements that lie apart: the finding about it comes before others about the same access.
+pub(crate) fn is_apart(ctx: &Context<'_>, access: &Access) -> bool {
+    costly(ctx, access, 0.0).is_some_and(|costly| !costly.only_misaligned)
 }
 
 /// A row that data places, walked along by one thread.

@@ -9,7 +9,7 @@ use warplens_models::Factor;
 
 use crate::rule::{Look, Rule, State, When};
 use crate::subjects::access::{Candidate, Loudness, apart, findings, plural};
-use crate::wording::{a_number, array_of, number};
+use crate::wording::{a_number, array_of, number, on_average};
 use crate::{Context, Finding};
 
 pub(crate) const RULE: Rule = Rule {
@@ -45,13 +45,14 @@ pub(crate) fn check(ctx: &Context<'_>) -> Vec<Finding> {
             let served = joined(ctx, index).or_else(|| Served::one_by_one(access))?;
             let degree = Some(served.degree).filter(conflicts)?;
             let array = array_of(access);
-            let against = format!("against {}-way bank conflict", a_number(degree));
+            let against = format!("against {}", ways(degree));
             Some(Candidate {
                 rule: RULE.id,
                 index,
                 number: format!(
-                    "{} per request (ideal {})",
+                    "{} per request{} (ideal {})",
                     plural(served.passes, "pass"),
+                    on_average(served.passes),
                     number(served.ideal)
                 ),
                 cure: if is_within_a_row(ctx, access) {
@@ -125,9 +126,20 @@ fn is_within_a_row(ctx: &Context<'_>, access: &Access) -> bool {
     apart.is_some_and(|apart| apart > 0 && apart < row)
 }
 
+/// `a 32-way bank conflict`, `bank conflicts of 5.3 ways on average`: requests differ, and none has the average.
+fn ways(degree: f64) -> String {
+    match on_average(degree) {
+        "" => format!("{}-way bank conflict", a_number(degree)),
+        average => format!("bank conflicts of {} ways{average}", number(degree)),
+    }
+}
+
 fn cause(ctx: &Context<'_>, access: &Access, served: &Served) -> String {
     let text = &access.text;
-    let degree = number(served.degree);
+    let conflict = match on_average(served.degree) {
+        "" => format!("{}-way bank conflict", number(served.degree)),
+        _ => ways(served.degree),
+    };
     let banks = ctx.profile.banks;
     let joined = served.joined.map_or_else(String::new, |words| {
         let moves = if access.op == Op::Store {
@@ -154,10 +166,10 @@ fn cause(ctx: &Context<'_>, access: &Access, served: &Served) -> String {
     });
     match apart {
         Some(apart) => format!(
-            "{degree}-way bank conflict in `{text}`, neighbouring threads are {apart} on {banks} banks\
+            "{conflict} in `{text}`, neighbouring threads are {apart} on {banks} banks\
              {joined}"
         ),
-        None => format!("{degree}-way bank conflict in `{text}` on {banks} banks{joined}"),
+        None => format!("{conflict} in `{text}` on {banks} banks{joined}"),
     }
 }
 
