@@ -77,6 +77,9 @@ impl<'p> Host<'p> {
 
     /// The fields that functions of a class assign which the file does not define, with what they agree on.
     pub(super) fn agreed_fields(&mut self, class: &str) -> Vec<(String, Value)> {
+        if let Some(known) = self.agreed.get(class) {
+            return known.clone();
+        }
         let parsed = self.parsed;
         let functions = self.index.functions.iter();
         let bodies: Vec<Node<'p>> = functions
@@ -111,10 +114,11 @@ impl<'p> Host<'p> {
         let mut fields = Vec::new();
         for name in names.into_iter().take(MOST_FIELDS) {
             let value = self.agreed(name, Some(class), &Value::Unknown, &[]);
-            if value != Value::Unknown {
+            if matches!(value, Value::Int(..) | Value::Float(..) | Value::Dims(_)) {
                 fields.push((name.to_owned(), value));
             }
         }
+        self.agreed.insert(class.to_owned(), fields.clone());
         fields
     }
 

@@ -714,7 +714,13 @@ impl<'p> Host<'p> {
             return Value::Unknown;
         };
         let mut record = (*record).clone();
+        let numbers = Rc::clone(&record.numbers);
         for (name, value) in &mut record.fields {
+            // Of others nothing would be known.
+            let number = || numbers.iter().any(|(number, _)| number == name);
+            if *value == Value::Unknown && !number() {
+                continue;
+            }
             // What more than the constructors change. The declaration's `=` is not a change.
             let changed = constructors.iter().map(|(node, _)| node.byte_range());
             let variables = self.index.variables.get(name).into_iter().flatten();

@@ -137,14 +137,6 @@ pub(super) struct Running {
     pub(super) bytes_left: u64,
 }
 
-/// A variable at file scope.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct GlobalName {
-    /// The namespaces around it, by their number; `None` where these do not tell which of several it is.
-    space: Option<usize>,
-    name: String,
-}
-
 /// Where `getopt` is.
 #[derive(Debug)]
 pub(super) struct Options {
@@ -270,8 +262,9 @@ pub(super) struct Host<'p> {
     /// Every variable written, in order, taken back or not.
     touched: Vec<usize>,
     pub(super) frames: Vec<Frame>,
-    /// Variables at file scope met so far; `None` while one is being read, and for what is not a variable.
-    globals: FxHashMap<GlobalName, Option<usize>>,
+    /// Variables at file scope met so far, by their names: the namespaces around each, and where it is kept; `None` while it is being
+    /// read, and for what is not a variable.
+    globals: FxHashMap<String, Vec<(Option<usize>, Option<usize>)>>,
     /// Those of them that the file changes somewhere.
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,
@@ -318,6 +311,8 @@ pub(super) struct Host<'p> {
     pub(super) pageable: FxHashMap<(usize, String), bool>,
     /// The run that is followed; `None` where the text is walked for every run.
     pub(super) running: Option<Running>,
+    /// By classes that are defined elsewhere: the fields on which their functions agree.
+    pub(super) agreed: FxHashMap<String, Vec<(String, Value)>>,
     /// By a kernel and the position of a parameter: whether it may write to the memory that it is given.
     pub(super) writes: FxHashMap<(String, usize), bool>,
 }
@@ -359,6 +354,7 @@ impl<'p> Host<'p> {
             touched: Vec::new(),
             frames: Vec::new(),
             globals: FxHashMap::default(),
+            agreed: FxHashMap::default(),
             changing: Vec::new(),
             breakables: Vec::new(),
             leaving: None,
@@ -858,32 +854,42 @@ impl<'p> Host<'p> {
         })
     }
 
-    fn global(&mut self, name: &str) -> Option<usize> {
-        let all = self.index.variables.get(name)?;
-        // Of those of several namespaces the nearest.
-        let around = self.frames.last().map(|frame| Rc::clone(&frame.space));
+    /// Of the variables of a name the namespaces of those that are meant here: the nearest; `None` where that is not told.
+    fn space_of(&self, name: &str, all: &[Variable]) -> Option<usize> {
+        let first = all.first()?.space;
+        if all.iter().all(|variable| variable.space == first) {
+            return Some(first);
+        }
+        let around = self.frames.last().map_or("", |frame| &frame.space);
         let spaces = all
             .iter()
             .map(|variable| &*self.index.spaces[variable.space]);
         let spaces: Vec<&str> = spaces.collect();
-        let space = warplens_hir::nearest(name, around.as_deref().unwrap_or(""), &spaces);
-        let space = space.and_then(|space| {
-            let mut known = self.index.spaces.iter();
-            known.position(|known| **known == *space)
-        });
-        let key = GlobalName {
-            space,
-            name: name.to_owned(),
-        };
-        if let Some(&known) = self.globals.get(&key) {
-            return known;
+        let nearest = warplens_hir::nearest(name, around, &spaces)?;
+        let mut known = self.index.spaces.iter();
+        known.position(|space| **space == *nearest)
+    }
+
+    fn keep_global(&mut self, name: &str, space: Option<usize>, slot: Option<usize>) {
+        let known = self.globals.entry(name.to_owned()).or_default();
+        known.retain(|(of, _)| *of != space);
+        known.push((space, slot));
+    }
+
+    fn global(&mut self, name: &str) -> Option<usize> {
+        let all = self.index.variables.get(name)?;
+        let space = self.space_of(name, all);
+        let known = self.globals.get(name);
+        let known = known.and_then(|known| known.iter().find(|(of, _)| *of == space));
+        if let Some((_, slot)) = known {
+            return *slot;
         }
         let variables: Vec<Variable> = all
             .iter()
             .filter(|variable| space.is_none_or(|space| variable.space == space))
             .copied()
             .collect();
-        self.globals.insert(key.clone(), None);
+        self.keep_global(name, space, None);
         // Declared more than once: `extern` first, or a member and a variable of one name.
         let variable = *variables
             .iter()
@@ -935,7 +941,7 @@ impl<'p> Host<'p> {
         if self.running.is_some() && !constant {
             // Of several namespaces, or made of what the program has changed meanwhile.
             let changed = |word: &str| {
-                let mut others = self.globals.iter().filter(|(key, _)| key.name == word);
+                let mut others = self.globals.get(word).into_iter().flatten();
                 others.any(|(_, other)| other.is_some_and(|other| self.touched.contains(&other)))
             };
             let own = &variable.text.text[variable.declarator.byte_range()];
@@ -961,7 +967,7 @@ impl<'p> Host<'p> {
         if !fixed && (starts_so || self.slots[slot].value == Value::Unknown) {
             self.changing.push(slot);
         }
-        self.globals.insert(key, Some(slot));
+        self.keep_global(name, space, Some(slot));
         Some(slot)
     }
 
