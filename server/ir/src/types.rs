@@ -74,7 +74,7 @@ pub enum Bound {
     Type(Type),
     /// An integer.
     Value(i64),
-    /// A class template, by name.
+    /// A class template, a function or a device variable, by name.
     Template(String),
     /// A parameter pack.
     Pack(Vec<Bound>),
