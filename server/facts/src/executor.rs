@@ -195,6 +195,7 @@ impl<'a> Executor<'a> {
             innermost: None,
             routine: None,
             loose: Vec::new(),
+            guessed: Vec::new(),
         };
         Executor {
             kernel: request.kernel,

@@ -144,10 +144,10 @@ impl Lowering<'_> {
                     && (word.name.contains("align") || word.argument.contains("align"))
             })
             .map(|word| {
-                let argument = word.argument.trim_matches(['(', ')']);
-                match argument.split_once("aligned") {
-                    Some((_, rest)) => rest.trim_matches(['_', ' ', '(', ')']).to_owned(),
-                    None => argument.to_owned(),
+                // `__attribute__((aligned(16)))`; of `__align__` it is the whole: `(N > 4) ? 16 : 8`.
+                match word.argument.split_once("aligned") {
+                    Some((_, rest)) => enclosed(rest.trim_start_matches(['_', ' '])).to_owned(),
+                    None => word.argument.trim().to_owned(),
                 }
             })
             .collect();
