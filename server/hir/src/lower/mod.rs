@@ -39,6 +39,7 @@ mod integers;
 mod interpret;
 mod jumps;
 mod kernel;
+mod layout;
 mod library;
 mod literals;
 mod machine_calls;
