@@ -194,7 +194,10 @@ impl Executor<'_> {
             if loose && let Some(trips) = trips_id {
                 context.loose.push((symbol, trips));
             }
-            if matches!(trips, Trips::Unknown(..) | Trips::Known { pinned: true, .. }) {
+            if matches!(
+                trips,
+                Trips::Unknown(..) | Trips::Known { pinned: true, .. }
+            ) {
                 context.guessed.push(symbol);
             }
             if let Some(why) = &why {

@@ -75,7 +75,9 @@ impl Lowering<'_> {
         }
         // The pointer to the virtual functions is that of the first base, or lies in front of them.
         if layout::declares_virtual(body, source)
-            && !bases.iter().any(|(base, _)| layout::is_polymorphic(base, 0))
+            && !bases
+                .iter()
+                .any(|(base, _)| layout::is_polymorphic(base, 0))
         {
             let table = Type::Pointer(Arc::new(Type::Void), AddressSpace::Global);
             fields.insert(0, Member::new("", table));

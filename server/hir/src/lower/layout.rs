@@ -190,9 +190,9 @@ pub(super) fn declares_virtual(body: Node, source: Source) -> bool {
             }
             _ => false,
         };
-        let head = member.field(Role::Body).map_or(member.end_byte(), |body| {
-            body.start_byte()
-        });
+        let head = member
+            .field(Role::Body)
+            .map_or(member.end_byte(), |body| body.start_byte());
         let text = &source.parsed.text[member.start_byte()..head];
         is_function && warplens_syntax::words_in(text).any(|word| word == "virtual")
     })
