@@ -264,7 +264,7 @@ impl Guards<'_> {
 
     /// Those work whose coordinate lies below the bound and `more`.
     fn bound(&mut self, coordinate: &Expr, bound: &Expr, more: i64, whole: bool) {
-        let Some(coordinate) = self.linear(coordinate, DEEPEST) else {
+        let Some((coordinate, begins)) = self.ranged(coordinate, DEEPEST) else {
             return;
         };
         let grows = coordinate.block.map(|factor| factor != 0);
@@ -280,6 +280,10 @@ impl Guards<'_> {
         }
         let Some(bound) = self.size(bound, DEEPEST) else {
             return;
+        };
+        let bound = match begins {
+            Some(begins) => Size::Difference(Box::new(bound), Box::new(begins)),
+            None => bound,
         };
         let Some(more) = self
             .least(coordinate)
@@ -317,6 +321,35 @@ impl Guards<'_> {
 
     fn definition(&self, id: VarId) -> Option<&Expr> {
         *self.definitions.get(id.0 as usize)?
+    }
+
+    /// A coordinate and the size that its range begins with: `first + blockIdx.x * blockDim.x + threadIdx.x`.
+    fn ranged(&self, expr: &Expr, depth: u32) -> Option<(Linear, Option<Size>)> {
+        if let Some(linear) = self.linear(expr, depth) {
+            return Some((linear, None));
+        }
+        let depth = depth.checked_sub(1)?;
+        match &expr.kind {
+            ExprKind::Cast(_, inner) if matches!(expr.ty, Type::Int { .. }) => {
+                self.ranged(inner, depth)
+            }
+            ExprKind::Var(id) => self.ranged(self.definition(*id)?, depth),
+            ExprKind::Inline(_, Some(result)) => self.ranged(self.definition(*result)?, depth),
+            ExprKind::Binary(BinaryOp::Add, a, b) => {
+                [(a, b), (b, a)]
+                    .into_iter()
+                    .find_map(|(coordinate, first)| {
+                        let first = self.size(first, depth)?;
+                        let (linear, begins) = self.ranged(coordinate, depth)?;
+                        let begins = match begins {
+                            Some(begins) => Size::Sum(Box::new(begins), Box::new(first)),
+                            None => first,
+                        };
+                        Some((linear, Some(begins)))
+                    })
+            }
+            _ => None,
+        }
     }
 
     fn linear(&self, expr: &Expr, depth: u32) -> Option<Linear> {

@@ -612,12 +612,22 @@ impl StandIns<'_> {
                 open.push(symbol.clone());
             }
         });
-        // With the last one it grows: what it is divided by comes before.
+        // With the last one it grows: what it is divided by comes before, and what is taken away from it, such as where a range begins.
         let mut divisors: Vec<&str> = Vec::new();
         size.each_divisor(&mut |name| divisors.push(name));
-        open.sort_by_key(|symbol| match symbol {
-            Size::Parameter(name) => !divisors.contains(&name.as_str()),
-            _ => true,
+        let shrinks = |symbol: &Size| {
+            let at = |value: i64| {
+                size.value(&|of| match self.of(of) {
+                    None if of == symbol => Some(value),
+                    None => Some(MOST),
+                    known => known,
+                })
+            };
+            matches!((at(MOST), at(MOST / 2)), (Some(more), Some(less)) if more < less)
+        };
+        open.sort_by_cached_key(|symbol| match symbol {
+            Size::Parameter(name) => (!divisors.contains(&name.as_str()), !shrinks(symbol)),
+            _ => (true, true),
         });
         let Some(last) = open.pop() else { return };
         let first = self.chosen.len();

@@ -7,7 +7,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node};
 use crate::definition::{Definition, Within, node_ending};
 use crate::lower::Lowering;
 use crate::namespaces::{Leads, Space, Used, joined};
-use crate::outline::{Item, ItemKind};
+use crate::outline::{Item, ItemKind, function_declarator};
 use crate::unit::{Found, Table, Unit};
 
 const DECLARATIONS: &[Kind] = &[
@@ -114,6 +114,7 @@ impl Unit {
                     .inside(within, space)
                     .file_variables(node);
                 self.take(found, space);
+                self.declare_prototype(node, parsed, header, item);
             }
             Kind::TemplateDeclaration => {
                 let inner = node.named_children().find(|child| {
@@ -137,6 +138,7 @@ impl Unit {
                         };
                         if ty.field(Field::Body).is_none() {
                             self.declare_variable_template(node, inner, parsed, header, item);
+                            self.declare_prototype(inner, parsed, header, item);
                             return;
                         }
                         ty.field(Field::Name)
@@ -185,6 +187,27 @@ impl Unit {
         let within = Within::item(parsed, item);
         let definition = Definition::new(parsed, node.byte_range(), header, within, &item.space);
         self.guides.entry(name).or_default().push(definition);
+    }
+
+    /// `float f(float x, int n = 3);`: what a call may leave out.
+    fn declare_prototype(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool, item: &Item) {
+        let Some(declarator) = function_declarator(node) else {
+            return;
+        };
+        let (Some(name), Some(list)) = (
+            declarator.field(Field::Declarator),
+            declarator.field(Field::Parameters),
+        ) else {
+            return;
+        };
+        let gives = |param: Node| param.kind() == Kind::OptionalParameterDeclaration;
+        if list.named_children().any(gives) {
+            let name: String = parsed.text[name.byte_range()].split_whitespace().collect();
+            let within = Within::item(parsed, item);
+            let range = node.byte_range();
+            let definition = Definition::new(parsed, range, header, within, &item.space);
+            self.prototypes.entry(name).or_default().push(definition);
+        }
     }
 
     fn declare_variable_template(

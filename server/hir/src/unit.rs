@@ -35,6 +35,8 @@ pub struct Unit {
     /// The elements of constant arrays.
     pub(crate) tables: Table<Arc<[Constant]>>,
     pub(crate) functions: FxHashMap<String, Vec<Definition>>,
+    /// Declarations of functions that give default arguments.
+    pub(crate) prototypes: FxHashMap<String, Vec<Definition>>,
     pub(crate) templates: FxHashMap<String, Vec<Definition>>,
     pub(crate) variable_templates: FxHashMap<String, Vec<Definition>>,
     /// Deduction guides of class templates.
@@ -57,6 +59,7 @@ impl Unit {
             globals: FxHashMap::default(),
             tables: FxHashMap::default(),
             functions: FxHashMap::default(),
+            prototypes: FxHashMap::default(),
             templates: FxHashMap::default(),
             variable_templates: FxHashMap::default(),
             guides: FxHashMap::default(),
@@ -73,6 +76,7 @@ impl Unit {
             && self.constants.is_empty()
             && self.globals.is_empty()
             && self.functions.is_empty()
+            && self.prototypes.is_empty()
             && self.templates.is_empty()
             && self.variable_templates.is_empty()
             && self.guides.is_empty()
@@ -193,6 +197,12 @@ impl Unit {
             }
         }
         found
+    }
+
+    /// Every declaration of a function of that name that gives default arguments, the latest first.
+    pub(crate) fn prototypes(&self, name: &str) -> Vec<Definition> {
+        let units = self.layers().filter_map(|unit| unit.prototypes.get(name));
+        units.flat_map(|some| some.iter().rev().cloned()).collect()
     }
 
     /// The functions of every text in the order of each text, the file's own first.

@@ -74,7 +74,7 @@ pub enum Bound {
     Type(Type),
     /// An integer.
     Value(i64),
-    /// A class template, by name.
+    /// A class template, a function or a device variable, by name.
     Template(String),
     /// A parameter pack.
     Pack(Vec<Bound>),
@@ -133,46 +133,37 @@ impl Hash for Origin {
 impl Struct {
     /// Lays fields out one behind the other; a union puts all at 0.
     pub fn new(name: &str, fields: Vec<(String, Type)>, union: bool, min_align: u64) -> Struct {
-        let fields = fields.into_iter().map(|(name, ty)| (name, ty, 1));
-        Struct::laid_out(name, fields.collect(), union, min_align)
-    }
-
-    /// The same where fields may say a larger alignment than their types have.
-    pub fn laid_out(
-        name: &str,
-        fields: Vec<(String, Type, u64)>,
-        union: bool,
-        min_align: u64,
-    ) -> Struct {
-        let (mut offset, mut align, mut size) = (0u64, min_align.clamp(1, MOST_ALIGNED), 0u64);
+        let (mut end, mut align) = (0u64, min_align.clamp(1, MOST_ALIGNED));
         let mut laid = Vec::with_capacity(fields.len());
-        let mut parts = 1u64;
-        let unread = fields.iter().any(|(_, ty, _)| ty.is_unread());
-        for (name, ty, said) in fields {
-            parts = parts.saturating_add(ty.parts());
-            let own = ty.align().max(said.clamp(1, MOST_ALIGNED));
+        let mut behind = 0u64;
+        for (name, ty) in fields {
+            let own = ty.align();
             align = align.max(own);
-            offset = if union {
+            let offset = if union {
                 0
             } else {
-                offset.next_multiple_of(own)
+                behind.next_multiple_of(own)
             };
-            size = size.max(offset + ty.size());
-            laid.push(Field {
-                name,
-                offset,
-                ty: ty.clone(),
-            });
-            offset += ty.size();
+            behind = offset + ty.size();
+            end = end.max(behind);
+            laid.push(Field { name, ty, offset });
         }
+        Struct::placed(name, laid, end, align)
+    }
+
+    /// A structure whose fields have their offsets and end there.
+    pub fn placed(name: &str, fields: Vec<Field>, end: u64, align: u64) -> Struct {
+        let align = align.clamp(1, MOST_ALIGNED);
+        let size = end.max(1);
+        let parts = fields.iter().map(|field| field.ty.parts());
         Struct {
             name: name.to_owned(),
             space: Arc::from(""),
-            fields: laid,
-            size: size.max(1).next_multiple_of(align),
+            size: size.checked_next_multiple_of(align).unwrap_or(size),
             align,
-            parts,
-            unread,
+            parts: parts.fold(1, u64::saturating_add),
+            unread: fields.iter().any(|field| field.ty.is_unread()),
+            fields,
             class: None,
         }
     }

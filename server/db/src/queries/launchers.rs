@@ -23,7 +23,7 @@ use crate::kinds::{absolute, is_header};
 use crate::memo::hash;
 use crate::panics::unless_it_panics;
 use crate::program::{FileParts, NearLaunches};
-use crate::queries::arguments::may_decide;
+use crate::queries::arguments::{TemplateHead, may_decide};
 use crate::queries::expansion::flatten;
 use crate::queries::hosts::{HostProgram, ReadAs, host_program};
 use crate::queries::includers::programs_with;
@@ -77,6 +77,8 @@ pub(crate) struct Called {
     pub(crate) language: Language,
     /// The fewest and the most arguments that it takes; `None` where that is not told.
     pub(crate) arguments: Option<(usize, usize)>,
+    /// What its template takes; `None` where that is not told.
+    pub(crate) template: Option<TemplateHead>,
 }
 impl Called {
     /// Whether the launch is one of this kernel.
@@ -84,6 +86,10 @@ impl Called {
         let given = site.arguments.len();
         site.kernel == self.name
             && site.space.as_ref().is_none_or(|space| *space == self.space)
+            && self
+                .template
+                .as_ref()
+                .is_none_or(|template| template.takes(&site.template_args))
             && (given == 0
                 || self.language == Language::OpenCl
                 || self

@@ -17,7 +17,7 @@ use crate::memo::hash;
 use crate::options::{BuildOptions, kernel_names};
 use crate::parallel;
 use crate::program::{FileParts, Launched, Program, Unassumed, kernel_name, kernels_of};
-use crate::queries::arguments::arguments_of;
+use crate::queries::arguments::{TemplateHead, arguments_of};
 use crate::queries::expansion::{Buffer, flatten};
 use crate::queries::hosts::ReadAs;
 use crate::queries::launchers::{Called, KernelLaunches};
@@ -244,10 +244,12 @@ impl Engine {
 /// A kernel as far as it decides who can launch it.
 fn called(program: &Program, item: &Item) -> Called {
     let name = kernel_name(item);
+    let text = &program.text.text[item.range.clone()];
     Called {
         name: name.to_owned(),
         space: item.space.clone(),
         language: program.text.language,
-        arguments: arguments_of(&program.text.text[item.range.clone()], name),
+        arguments: arguments_of(text, name),
+        template: TemplateHead::of(text, name),
     }
 }

@@ -79,6 +79,12 @@ impl Contents {
         for item in &declarations {
             (spelled(item), item.reading, &item.space).hash(&mut hasher);
         }
+        // What packs the classes behind it is no item.
+        for (at, _) in text.text.match_indices("#pragma pack") {
+            let before = declarations.partition_point(|item| item.range.start < at);
+            let line = text.text[at..].lines().next();
+            (before, line).hash(&mut hasher);
+        }
         let unit_key = hasher.finish();
         let unit = self
             .units

@@ -5,6 +5,7 @@ mod build_options;
 mod causes;
 mod contents;
 mod control;
+mod declared;
 mod deductions;
 mod executed;
 mod findings_told;

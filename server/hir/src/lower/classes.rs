@@ -7,6 +7,7 @@ use warplens_syntax::{Field, Kind, Node};
 
 use super::constants::constant;
 use super::forms::has_word;
+use super::layout::{self, Member};
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::types::{Class, class_of};
@@ -16,27 +17,6 @@ use warplens_ir::{Bindings, Bound, Origin, Struct};
 
 /// Classes look for members in this many bases of bases.
 const DEEPEST_BASE: u32 = 16;
-
-/// A member of a class as it is declared.
-struct Member {
-    name: String,
-    ty: Type,
-    /// Of a bit-field its width.
-    bits: Option<u64>,
-    /// What `alignas` in front of it says; 1 where nothing does.
-    align: u64,
-}
-
-impl Member {
-    fn new(name: &str, ty: Type) -> Member {
-        Member {
-            name: name.to_owned(),
-            ty,
-            bits: None,
-            align: 1,
-        }
-    }
-}
 
 type Fields = Vec<Member>;
 
@@ -73,6 +53,7 @@ impl Lowering<'_> {
         let align = self.alignment_said(&head, source);
         let mut bases = Vec::new();
         let mut fields: Fields = Vec::new();
+        let mut placed = Vec::new();
         if let Some(clause) = super::child_of_kind(node, Kind::BaseClassClause) {
             for base in parts(clause) {
                 if !matches!(
@@ -83,12 +64,25 @@ impl Lowering<'_> {
                 }
                 let ty = self.base_type(base, source);
                 if let Type::Struct(structure) = &ty {
-                    let offset = fields.iter().map(|base| base.ty.size()).sum();
-                    bases.push((ty.clone(), offset));
-                    if !structure.fields.is_empty() {
-                        fields.push(Member::new("", ty.clone()));
+                    let empty = structure.fields.is_empty() && structure.size <= 1;
+                    placed.push((!empty).then_some(fields.len()));
+                    bases.push((ty.clone(), 0));
+                    if !empty {
+                        fields.push(Member::base(ty.clone()));
                     }
                 }
+            }
+        }
+        // The pointer to the virtual functions is that of the first base, or lies in front of them.
+        if layout::declares_virtual(body, source)
+            && !bases
+                .iter()
+                .any(|(base, _)| layout::is_polymorphic(base, 0))
+        {
+            let table = Type::Pointer(Arc::new(Type::Void), AddressSpace::Global);
+            fields.insert(0, Member::new("", table));
+            for at in placed.iter_mut().flatten() {
+                *at += 1;
             }
         }
         // Members see the class's own types and constants.
@@ -102,11 +96,21 @@ impl Lowering<'_> {
                 && outer.definition.range.start != node.start_byte()
         });
         let union = node.kind() == Kind::UnionSpecifier;
-        let mut structure = Struct::laid_out(&name, packed(fields), union, align.max(1) as u64);
+        let said = layout::Said {
+            union,
+            align: align.max(1).cast_unsigned(),
+            pack: layout::pack_said(node, source),
+        };
+        let mut structure = layout::laid_out(&name, fields, &said);
+        for ((_, offset), at) in bases.iter_mut().zip(placed) {
+            *offset = at
+                .and_then(|at| structure.fields.get(at))
+                .map_or(0, |field| field.offset);
+        }
         if structure.parts > MOST_PARTS {
             return None;
         }
-        flatten(&mut structure);
+        layout::flatten(&mut structure);
         structure.space = source.space.into();
         structure.class = Some(Origin::new(Arc::new(Class {
             name: plain.clone(),
@@ -144,10 +148,10 @@ impl Lowering<'_> {
                     && (word.name.contains("align") || word.argument.contains("align"))
             })
             .map(|word| {
-                let argument = word.argument.trim_matches(['(', ')']);
-                match argument.split_once("aligned") {
-                    Some((_, rest)) => rest.trim_matches(['_', ' ', '(', ')']).to_owned(),
-                    None => argument.to_owned(),
+                // `__attribute__((aligned(16)))`; of `__align__` it is the whole: `(N > 4) ? 16 : 8`.
+                match word.argument.split_once("aligned") {
+                    Some((_, rest)) => enclosed(rest.trim_start_matches(['_', ' '])).to_owned(),
+                    None => word.argument.trim().to_owned(),
                 }
             })
             .collect();
@@ -253,10 +257,9 @@ impl Lowering<'_> {
                         .unwrap_or(0)
                 });
             fields.push(Member {
-                name: declared.name,
-                ty,
                 bits,
                 align: align.max(1).cast_unsigned(),
+                ..Member::new(&declared.name, ty)
             });
         }
     }
@@ -809,60 +812,3 @@ pub(super) const CLASSES: &[Kind] = &[
     Kind::ClassSpecifier,
     Kind::UnionSpecifier,
 ];
-
-/// Bit-fields that share a unit, as one anonymous union each: what is read or written is the unit.
-fn packed(fields: Fields) -> Vec<(String, Type, u64)> {
-    let mut laid: Vec<(String, Type, u64)> = Vec::new();
-    let mut run: Vec<(String, Type)> = Vec::new();
-    let mut used = 0;
-    let close = |run: &mut Vec<(String, Type)>, laid: &mut Vec<(String, Type, u64)>| {
-        if !run.is_empty() {
-            let unit = Struct::new("", std::mem::take(run), true, 1);
-            laid.push((String::new(), Type::Struct(Arc::new(unit)), 1));
-        }
-    };
-    for Member {
-        name,
-        ty,
-        bits,
-        align,
-    } in fields
-    {
-        let unit = ty.size() * 8;
-        let fits = bits.is_some_and(|bits| {
-            bits > 0 && used + bits <= unit && run.iter().all(|(_, of)| of.size() * 8 == unit)
-        });
-        if !fits {
-            close(&mut run, &mut laid);
-            used = 0;
-        }
-        match bits {
-            // `int : 0;` only ends the unit.
-            Some(0) => {}
-            Some(bits) => {
-                used += bits;
-                run.push((name, ty));
-            }
-            None => laid.push((name, ty, align)),
-        }
-    }
-    close(&mut run, &mut laid);
-    laid
-}
-
-/// Fields of bases and of anonymous members are found in the structure itself.
-fn flatten(structure: &mut Struct) {
-    let mut more = Vec::new();
-    for field in &structure.fields {
-        if field.name.is_empty()
-            && let Type::Struct(inner) = &field.ty
-        {
-            more.extend(inner.fields.iter().cloned().map(|mut inner| {
-                inner.offset += field.offset;
-                inner
-            }));
-        }
-    }
-    structure.fields.retain(|field| !field.name.is_empty());
-    structure.fields.extend(more);
-}

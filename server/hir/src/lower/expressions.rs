@@ -315,6 +315,8 @@ impl Lowering<'_> {
             }
             Kind::CallExpression => self.call(node, source, site),
             Kind::LambdaExpression | Kind::BlockLiteral => {
+                let mut scopes = self.captured(node, source);
+                scopes.extend(self.initialised_captures(node, source));
                 let callable = Callable {
                     definition: Definition::new(
                         source.parsed,
@@ -323,7 +325,7 @@ impl Lowering<'_> {
                         self.within(source),
                         &source.space.into(),
                     ),
-                    scopes: self.captured(node, source),
+                    scopes,
                     bindings: self.current().bindings.clone(),
                     this: self.current().this.clone(),
                 };
@@ -489,6 +491,16 @@ impl Lowering<'_> {
             Some((_, Bound::Type(ty))) => {
                 // A type is an object of it: `T{}`, a functor passed as a template argument.
                 return make(ExprKind::List(Vec::new()), ty.clone());
+            }
+            // `template <const unsigned (&MODULUS)[8]>`: the array that it is given.
+            Some((_, Bound::Template(of))) => {
+                let of = of.clone();
+                let meant = Name::new(&of, "");
+                if self.unit.global(meant).is_some()
+                    && let Some(found) = self.file_scope_name(meant, site)
+                {
+                    return found;
+                }
             }
             _ => {}
         }

@@ -31,6 +31,9 @@ use warplens_ir::{Expr, ExprKind, Real, Runs, StaysCall, Stmt, StmtKind, Storage
 /// What a template parameter that was not deduced takes from how well a function fits.
 const UNTOLD: i32 = 16;
 
+/// A function that takes the arguments of a call: how well, its template parameters, and all arguments where a declaration gives some.
+type Viable = (i32, Constraints, Bindings, Candidate, Option<Vec<Expr>>);
+
 impl Lowering<'_> {
     /// The call as what the best of the candidates does; `None` where none takes these arguments.
     pub(super) fn call_best(
@@ -47,9 +50,11 @@ impl Lowering<'_> {
             return Some(applied);
         }
         let several = candidates.len() > 1;
-        let mut viable: Vec<(i32, Constraints, Bindings, Candidate)> = Vec::new();
+        let mut viable: Vec<Viable> = Vec::new();
         for candidate in candidates {
-            let Some((mut score, bindings)) = self.fits(&candidate, explicit, arguments, several)
+            let completed = self.completed(&candidate, arguments);
+            let given = completed.as_deref().unwrap_or(arguments);
+            let Some((mut score, bindings)) = self.fits(&candidate, explicit, given, several)
             else {
                 continue;
             };
@@ -64,12 +69,11 @@ impl Lowering<'_> {
                 Constraints::Hold => score += 1,
                 Constraints::None | Constraints::Untold => {}
             }
-            viable.push((score, constraints, bindings, candidate));
+            viable.push((score, constraints, bindings, candidate, completed));
         }
         let best = viable.iter().map(|(score, ..)| *score).max()?;
         viable.retain(|(score, ..)| *score > best - UNTOLD);
-        let is =
-            |of: Constraints| move |one: &&(i32, Constraints, Bindings, Candidate)| one.1 == of;
+        let is = |of: Constraints| move |one: &&Viable| one.1 == of;
         let untold = viable.iter().filter(is(Constraints::Untold)).count();
         viable.retain(|(score, ..)| *score == best || untold > 0);
         // Which of two constraints asks for more is not told either.
@@ -79,8 +83,9 @@ impl Lowering<'_> {
         }
         // Of others that fit alike the first.
         let first = viable.iter().position(|(score, ..)| *score == best)?;
-        let (.., bindings, candidate) = viable.swap_remove(first);
-        Some(self.inline(&candidate, bindings, arguments, site))
+        let (.., bindings, candidate, completed) = viable.swap_remove(first);
+        let given = completed.as_deref().unwrap_or(arguments);
+        Some(self.inline(&candidate, bindings, given, site))
     }
 
     /// How well a function takes the arguments, and what its template parameters are bound to then.

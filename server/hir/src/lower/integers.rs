@@ -1,5 +1,6 @@
 //! Whether a kernel's text shows that a type is an integer: its values are subscripts or operands of `%`, a shift or a bitwise
-//! operator, which C++ has for integers alone ([expr.sub], [expr.mul], [expr.shift], [expr.bit.and]).
+//! operator, which C++ has for integers alone ([expr.sub], [expr.mul], [expr.shift], [expr.bit.and]), or a variable declared as an
+//! integer begins with one of them as it is.
 //!
 //! In: the text of a kernel and the name of a type. Out: true where the text shows it. Values are followed through variables,
 //! parameters and elements declared with that type, not through calls, casts and `auto`.
@@ -38,8 +39,33 @@ pub(super) fn shows_integer(ty: &str, kernel: Node, source: Source) -> bool {
                         .filter_map(|side| node.field(side))
                         .any(|operand| has_term(operand, &is_value))
             }
+            // `int j = offsets[row]`: an offset, a count or an index. A number that is scaled and rounded, `int bin = x[i] * 16`, is none.
+            Kind::Declaration => {
+                node.field(Field::Type)
+                    .is_some_and(|of| is_integer_type(text_of(of, source)))
+                    && node
+                        .fields(Field::Declarator)
+                        .filter_map(|declared| declared.field(Field::Value))
+                        .any(|value| {
+                            value.kind() != Kind::BinaryExpression && has_term(value, &is_value)
+                        })
+            }
             _ => false,
         })
+}
+
+/// `int`, `unsigned int`, `size_t`, `int64_t`.
+fn is_integer_type(spelled: &str) -> bool {
+    spelled.split_whitespace().all(|word| {
+        matches!(
+            word,
+            "int" | "unsigned" | "signed" | "long" | "short" | "size_t"
+        ) || word
+            .trim_start_matches('u')
+            .strip_prefix("int")
+            .and_then(|rest| rest.strip_suffix("_t"))
+            .is_some_and(|bits| bits.parse::<u8>().is_ok())
+    })
 }
 
 /// Names of variables and parameters of a type, of pointers to it and of arrays of it.

@@ -918,20 +918,42 @@ impl Lowering<'_> {
             return;
         };
         let value = self.expr(value, source);
+        let names: Vec<String> = parts(names)
+            .into_iter()
+            .map(|name| text_of(name, source).to_owned())
+            .collect();
+        let referred = child_of_kind(node, Kind::ReferenceDeclarator).is_some();
+        // `auto &[rows, columns] = shape.extents`: each name is an element.
+        if referred
+            && is_place(&value)
+            && let Type::Array(element, Some(length)) = value.ty.clone()
+            && u64::try_from(names.len()) == Ok(length)
+        {
+            let whole = self.frozen(value, out);
+            for (name, at) in names.iter().zip(0..) {
+                let index = Expr {
+                    kind: ExprKind::Int(at),
+                    ty: Type::INT,
+                    site,
+                };
+                let part = Expr {
+                    kind: ExprKind::Index(Box::new(whole.clone()), Box::new(index)),
+                    ty: (*element).clone(),
+                    site,
+                };
+                self.bind(name, Named::Alias(Box::new(part)));
+            }
+            return;
+        }
         let fields: Vec<String> = match &value.ty {
             Type::Struct(structure) => structure.fields.iter().map(|f| f.name.clone()).collect(),
             Type::Vector(..) => ["x", "y", "z", "w"].map(str::to_owned).to_vec(),
             _ => Vec::new(),
         };
-        let names: Vec<String> = parts(names)
-            .into_iter()
-            .map(|name| text_of(name, source).to_owned())
-            .collect();
         if names.len() > fields.len() {
             self.lose_statement(node, source, Reason::StructuredBinding, out);
             return;
         }
-        let referred = child_of_kind(node, Kind::ReferenceDeclarator).is_some();
         let whole = if referred && is_place(&value) {
             self.frozen(value, out)
         } else {

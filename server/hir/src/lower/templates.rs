@@ -117,9 +117,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// A class template or a function, by name.
+    /// A class template, a function or a device variable, by name.
     fn named_argument(&self, text: &str, source: Source) -> Option<Bound> {
         let name = Name::new(text, source.space);
+        if let Some((space, _)) = self.unit.global(name) {
+            return Some(Bound::Template(joined(space, name.last).to_string()));
+        }
         let template = self.unit.templates(name).into_iter().next();
         let found = template.or_else(|| self.unit.function_meant(name))?;
         // Where it is used its namespaces may be others.

@@ -185,7 +185,8 @@ impl Lowering<'_> {
                             &definition.space,
                         ),
                         bindings: class.bindings.clone(),
-                        this: None,
+                        // It has no object, but the names of its class ([class.friend]).
+                        this: Some(super::split::list(&argument.ty, Vec::new(), argument.site)),
                     });
                 }
             }
