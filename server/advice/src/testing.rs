@@ -273,7 +273,6 @@ pub(crate) fn access(line: u32) -> Access {
         bank_conflict_degree: None,
         requests: Some(32_768.0),
         active_lanes_per_request: Some(32.0),
-        any_lanes: false,
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),

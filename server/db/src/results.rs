@@ -608,10 +608,8 @@ fn access(
         bank_conflict_degree: access.bank_conflict_degree,
         requests: access
             .requests
-            .filter(|_| !placed.analysis.depends_on_sizes() && !access.any_lanes),
-        active_lanes_per_request: access
-            .active_lanes_per_request
-            .filter(|_| !access.any_lanes),
+            .filter(|_| !placed.analysis.depends_on_sizes()),
+        active_lanes_per_request: access.active_lanes_per_request,
         exact: access.exact(),
         certainty: access.certainty.name(),
         why: access.why.as_ref().map(ToString::to_string),

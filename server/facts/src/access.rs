@@ -156,32 +156,11 @@ pub(crate) fn counted(access: &mut Access, sums: &Sums) {
     access.why = None;
     access.constraints.clear();
     access.other_case = None;
-    access.any_lanes = false;
     access.requests = Some(sums.requests);
     if sums.requests > 0.0 {
         sums.fill(access);
     }
 }
-
-/// True where each of the requests takes one transaction, or one pass.
-fn takes_one(space: Space, sums: &Sums) -> bool {
-    let taken = match space {
-        Space::Global => sums.transactions,
-        _ => sums.passes,
-    };
-    sums.requests > 0.0 && (taken - sums.requests).abs() < SAME * sums.requests
-}
-
-/// The figures hold under these conditions for all lanes that may come.
-fn holds_for_any_lanes(access: &mut Access, conditions: Conditions) {
-    access.certainty = Certainty::Exact;
-    access.any_lanes = true;
-    access.constraints = conditions.texts;
-    access.constraints.push(ANY_LANES.to_owned());
-}
-
-/// The constraint of a figure that holds for whatever lanes execute the access.
-const ANY_LANES: &str = "any lanes that take part";
 
 /// Averages that differ by less are the same.
 const SAME: f64 = 1e-9;
@@ -274,7 +253,6 @@ impl Measure<'_> {
             requests: Some(executions.warps),
             active_lanes_per_request: (executions.warps > 0.0)
                 .then(|| executions.lanes / executions.warps),
-            any_lanes: false,
             certainty: Certainty::Unknown,
             why: None,
             constraints: Vec::new(),
@@ -391,19 +369,11 @@ impl Measure<'_> {
             } else {
                 Certainty::Assumed
             };
+            if access.certainty == Certainty::Assumed {
+                access.why = Some(context.why.clone().unwrap_or(Why::NeverExecuted));
+            }
             access.pattern = pattern(&access, &sums);
             access.requests = Some(0.0);
-            if access.certainty == Certainty::Assumed {
-                match self.whichever_lanes(draft, context) {
-                    Some((all, conditions)) => {
-                        all.fill(&mut access);
-                        holds_for_any_lanes(&mut access, conditions);
-                    }
-                    None => {
-                        access.why = Some(context.why.clone().unwrap_or(Why::NeverExecuted));
-                    }
-                }
-            }
             return access;
         }
         sums.fill(&mut access);
@@ -420,10 +390,6 @@ impl Measure<'_> {
             access.certainty = Certainty::Exact;
             access.other_case = self.other_case(draft, context, &conditions, &sums);
             access.constraints = conditions.texts;
-        } else if takes_one(draft.space, &sums)
-            && let Some((_, conditions)) = self.whichever_lanes(draft, context)
-        {
-            holds_for_any_lanes(&mut access, conditions);
         }
         access.why = match access.certainty {
             Certainty::Exact => None,
@@ -574,87 +540,6 @@ impl Measure<'_> {
                 let addresses = &case.values[0][..lanes];
                 cost(profile, draft.kind(), addresses, case.active)
             })
-    }
-
-    /// What all lanes take without any condition on the way, and the constraints under which it holds, where each request takes one
-    /// transaction or pass: the fewest that any of its lanes take, so that it is one whichever of them come. `None`: that is not shown.
-    fn whichever_lanes(
-        &mut self,
-        draft: &AccessDraft,
-        context: &Context,
-    ) -> Option<(Sums, Conditions)> {
-        let measured = matches!(draft.space, Space::Global | Space::Shared | Space::Constant);
-        if !self.taken.is_empty()
-            || !measured
-            || draft.form != Form::Lanes
-            || draft.op == Op::Atomic
-            || draft.remote
-        {
-            return None;
-        }
-        let open = Context {
-            guards: Vec::new(),
-            ..context.clone()
-        };
-        let (all, complete) = self.sum(draft, draft.address, &open, OTHER_BUDGET);
-        if !takes_one(draft.space, &all) {
-            return None;
-        }
-        if self.is_one_for_any_warp(draft) {
-            return Some((all, Conditions::default()));
-        }
-        if self.block_assumed || !complete {
-            return None;
-        }
-        let period = draft.period(self.profile);
-        let (_, terms) = self.arena.terms(draft.address);
-        // A loop of which the iterations are assumed may run longer.
-        for &counter in &context.guessed {
-            let moves_by_periods = terms.iter().all(|&(term, factor)| {
-                !self.arena.depends_on(term, counter)
-                    || self.arena.as_symbol(term) == Some(counter) && factor % period == 0
-            });
-            if !moves_by_periods {
-                return None;
-            }
-        }
-        let figure = Figure {
-            root: draft.address,
-            period,
-            unit: period,
-            bytes: i64::from(draft.width()),
-            context: &open,
-            varied: false,
-        };
-        let (profile, lanes) = (self.profile, self.domain.warp_size());
-        let space = draft.space;
-        let mut one_each = true;
-        let conditions =
-            self.cases
-                .constraints(self.arena, self.domain, self.budget, &figure, &mut |case| {
-                    let addresses = &case.values[0][..lanes];
-                    let found = cost(profile, draft.kind(), addresses, case.active);
-                    one_each &= match space {
-                        Space::Global => found[0] == 1,
-                        _ => found[3] == 1,
-                    };
-                    [0; 6]
-                })?;
-        one_each.then_some((all, conditions))
-    }
-
-    /// True where all lanes of a warp have one address whatever is assumed, and it is a multiple of what they access.
-    fn is_one_for_any_warp(&self, draft: &AccessDraft) -> bool {
-        let width = i64::from(draft.width().max(1));
-        let (constant, terms) = self.arena.terms(draft.address);
-        let aligned = constant % width == 0 && terms.iter().all(|(_, factor)| factor % width == 0);
-        let of_thread = |thread: &Symbol| self.arena.depends_on(draft.address, *thread);
-        let varies = if self.block_assumed {
-            self.threads.iter().any(of_thread)
-        } else {
-            self.arena.varies_in_warp(draft.address)
-        };
-        aligned && !varies
     }
 
     /// What the access costs one value beside the one assumed, where that is another figure.

@@ -108,8 +108,7 @@ impl Executor<'_> {
             let depends = self.arena.opaque(draft.address) == Some(true) || by_data(draft.context);
             // All that ran under given values is counted, whatever it was left open for.
             let open = depends || why.is_none() && draft.space != Space::Local;
-            let told = access.exact() && (!access.any_lanes || why.is_some());
-            if told || !open || draft.doubt.is_some() {
+            if access.exact() || !open || draft.doubt.is_some() {
                 continue;
             }
             if let Some(requests) = record.access(draft, &ways) {

@@ -144,8 +144,6 @@ pub(crate) struct Context {
     pub(crate) routine: Option<usize>,
     /// Counters of loops whose number of iterations depends on an assumed value, and that number.
     pub(crate) loose: Vec<(Symbol, Id)>,
-    /// Counters of loops whose number of iterations is a guess, or holds for the assumed values alone.
-    pub(crate) guessed: Vec<Symbol>,
 }
 
 /// With which probability conditions hold that are not known.

@@ -197,7 +197,6 @@ impl<'a> Executor<'a> {
             innermost: None,
             routine: None,
             loose: Vec::new(),
-            guessed: Vec::new(),
         };
         Executor {
             kernel: request.kernel,

@@ -354,8 +354,6 @@ pub struct Access {
     pub requests: Option<f64>,
     /// Active lanes, averaged.
     pub active_lanes_per_request: Option<f64>,
-    /// What a request takes holds whichever lanes execute it, and that is all that is exact: requests and active lanes are estimates.
-    pub any_lanes: bool,
     /// How sure all of this is.
     pub certainty: Certainty,
     /// Why it is not exact, where it is not.

@@ -205,12 +205,6 @@ impl Executor<'_> {
             if loose && let Some(trips) = trips_id {
                 context.loose.push((symbol, trips));
             }
-            if matches!(
-                trips,
-                Trips::Unknown(..) | Trips::Known { pinned: true, .. }
-            ) {
-                context.guessed.push(symbol);
-            }
             if let Some(why) = &why {
                 context.why.get_or_insert(why.clone());
             }

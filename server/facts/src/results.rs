@@ -177,7 +177,7 @@ impl Executor<'_> {
         // Where C gives no value, one run says nothing.
         let is_open = |access: &facts::Access, draft: &AccessDraft| {
             let no_value = draft.doubt.is_some() && access.certainty == facts::Certainty::Unknown;
-            (!access.exact() || access.any_lanes) && draft.space != facts::Space::Local && !no_value
+            !access.exact() && draft.space != facts::Space::Local && !no_value
         };
         let open_access = accesses.iter().zip(&self.accesses).any(|(access, draft)| {
             is_open(access, draft) && !by_data(draft.address) && !unsure(draft.context)

@@ -614,7 +614,6 @@ pub(crate) mod tests {
             bank_conflict_degree: None,
             requests: Some(8192.0),
             active_lanes_per_request: Some(32.0),
-            any_lanes: false,
             exact: true,
             certainty: "exact",
             why: None,

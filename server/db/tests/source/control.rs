@@ -94,7 +94,7 @@ fn a_jump_out_of_loops_leaves_them_all() {
         )),
         [
             "in[i + l]: global load [threadIdx.x + l] assumed",
-            "a[l]: global store [l] exact",
+            "a[l]: global store [l] assumed",
             "a[i]: global store [threadIdx.x] assumed",
             "a[i + 64]: global store [threadIdx.x + 64] exact",
         ]
@@ -125,7 +125,7 @@ fn a_loop_of_jumps_with_a_way_out_is_left_by_it() {
              done: a[i] = 2;"
         )),
         [
-            "in[j]: global load [iteration] exact",
+            "in[j]: global load [iteration] assumed",
             "a[i + j]: global store [threadIdx.x + iteration] assumed",
             "a[i]: global store [threadIdx.x] exact",
         ]

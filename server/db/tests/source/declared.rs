@@ -209,41 +209,6 @@ fn a_range_of_threads_has_some() {
     }
 }
 
-#[test]
-fn one_transaction_is_one_whichever_lanes_come() {
-    let found = accesses(
-        "__constant__ float scale[8];\n\
-         __global__ void k(float *o, const float *p, const int *flag, int n) {\n\
-         \x20 __shared__ float tile[256];\n\
-         \x20 int i = blockIdx.x * 256 + threadIdx.x;\n\
-         \x20 tile[threadIdx.x] = p[i];\n\
-         \x20 __syncthreads();\n\
-         \x20 if (flag[i] > 0)\n\
-         \x20   o[i] = tile[threadIdx.x] * scale[3] + p[n] + tile[threadIdx.x * 2 % 256];\n\
-         \x20 for (int j = 0; j < flag[0]; j++) o[i] += p[j] * tile[(threadIdx.x + j * 7) & 255];\n\
-         }\n\
-         void go(float *o, const float *p, const int *f, int n) { k<<<100, 256>>>(o, p, f, n); }\n",
-    );
-    let of = |text: &str| {
-        let mut found = found.iter().filter(|access| access.text == text);
-        let access = found.next().expect(text);
-        (access.certainty == Certainty::Exact, access.any_lanes)
-    };
-    assert_eq!(of("scale[3]"), (true, true));
-    assert_eq!(of("p[n]"), (true, true));
-    assert_eq!(of("p[j]"), (true, true), "every iteration reads one word");
-    // Which lanes come decides how many banks or sectors.
-    assert_eq!(of("tile[threadIdx.x * 2 % 256]"), (false, false));
-    assert_eq!(of("p[i]"), (true, false));
-    // A loop that data ends may run longer than assumed.
-    assert_eq!(of("tile[(threadIdx.x + j * 7) & 255]"), (false, false));
-    let store = found.iter().rfind(|access| access.text == "o[i]");
-    assert_eq!(
-        store.map(|access| access.certainty),
-        Some(Certainty::Assumed)
-    );
-}
-
 /// A parameter that no launch binds is an integer where its values begin integers.
 #[test]
 fn offsets_of_rows_are_integers() {

@@ -39,7 +39,6 @@ pub fn access(space: Space, figure: f64, ideal: f64) -> Access {
         bank_conflict_degree: shared.then_some(figure / ideal),
         requests: Some(1024.0),
         active_lanes_per_request: Some(32.0),
-        any_lanes: false,
         certainty: Certainty::Exact,
         why: None,
         constraints: Vec::new(),

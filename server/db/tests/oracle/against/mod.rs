@@ -187,8 +187,6 @@ struct Sum {
     lanes: f64,
     cost: f64,
     ideal: f64,
-    /// Of some requests only what each takes is said.
-    any_lanes: bool,
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -275,7 +273,6 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
         }
         let requests = access.requests.unwrap_or(0.0);
         sum.exact &= access.exact;
-        sum.any_lanes |= access.exact && access.requests.is_none();
         sum.requests += requests;
         sum.lanes += requests * access.active_lanes_per_request.unwrap_or(0.0);
         let (cost, ideal) = match space {
@@ -295,7 +292,7 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
             "{}:{} {:?} {:?}",
             key.place.line, key.place.column, key.space, key.access
         );
-        let Some(mut sum) = sums.get(key).cloned() else {
+        let Some(sum) = sums.get(key) else {
             outcome.open.push(format!("{at}: not listed"));
             outcome.listed += 1;
             continue;
@@ -318,12 +315,6 @@ pub fn compare(found: &KernelResult, tally: &Tally, target: Target) -> Outcome {
             ("requests", sum.requests, truth.requests),
             ("lanes", sum.lanes, truth.lanes),
         ];
-        if sum.any_lanes {
-            // How many there are is not said, but that each takes one transaction or pass.
-            pairs.clear();
-            sum.cost = truth.requests as f64;
-            sum.ideal = sum.cost;
-        }
         if !half_warp && (key.access != Access::Atomic || key.space == Space::Global) {
             pairs.push(("cost", sum.cost, cost));
         }
