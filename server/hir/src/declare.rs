@@ -191,6 +191,10 @@ impl Unit {
 
     /// `float f(float x, int n = 3);`: what a call may leave out.
     fn declare_prototype(&mut self, node: Node, parsed: &Arc<Expanded>, header: bool, item: &Item) {
+        // Most declarations give none.
+        if !parsed.text[node.byte_range()].contains('=') {
+            return;
+        }
         let Some(declarator) = function_declarator(node) else {
             return;
         };

@@ -193,6 +193,8 @@ fn without_earlier_times(mut lenses: Value) -> Value {
         let end = now.split_once("occupancy ").and_then(|(before, rest)| {
             Some(before.len() + "occupancy ".len() + rest.find('%')? + 1)
         });
+        // Without an occupancy the GPU is last.
+        let end = end.or_else(|| now.rfind(" · "));
         let now = &now[..end.unwrap_or(now.len())];
         let (time, rest) = now.split_once(" · ").unwrap_or((now, ""));
         let slopes = time.split(" + ").filter(|part| part.contains('×'));
