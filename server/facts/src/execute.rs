@@ -488,7 +488,7 @@ impl Executor<'_> {
         ty: &Type,
     ) -> Value {
         let outer = std::mem::take(&mut self.returns_by_data);
-        // Whoever returns from the function comes back.
+        // Lanes that return from the function come back.
         let moving = std::mem::take(&mut self.moving);
         self.block_of(statements);
         self.moving = moving;

@@ -30,7 +30,7 @@ const LONGEST_TABLE: usize = 4096;
 /// iteration's end tells which loads that are.
 const HANDED: usize = usize::MAX / 2;
 
-/// The keys of what stands for any of a number of iterations end here: no variable has that number.
+/// The keys of placeholders for any of a number of iterations end here: no variable has that number.
 const ANY_ITERATION: u32 = u32::MAX - 1;
 
 impl Executor<'_> {

@@ -8,10 +8,11 @@ use super::data::{Data, DataRef, LARGEST};
 use super::kinds::Number;
 use super::numbers::listed;
 use super::state::Host;
-use super::toolkit::TENSOR_MAP;
 use super::value::{Place, Step, Value};
 use warplens_ir::Type;
 
+/// The class of what `cuTensorMapEncodeTiled` makes.
+pub(super) const TENSOR_MAP: &str = "CUtensorMap";
 /// Bytes of contents that the launches of one run keep.
 pub(super) const MOST: usize = 64 << 20;
 /// Bytes of arrays that one run makes, copies and changes.

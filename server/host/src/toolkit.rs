@@ -7,7 +7,7 @@ use warplens_ir::Type;
 use warplens_syntax::BinaryOperator as Op;
 
 use super::arguments::Argument;
-use super::contents::filled;
+use super::contents::{TENSOR_MAP, filled};
 use super::events::MemoryKind;
 use super::index::plain;
 use super::kinds::Number;
@@ -635,9 +635,6 @@ fn one_of(element: Option<&Type>, filling: Option<&Value>) -> Value {
         },
     }
 }
-
-/// The class of what `cuTensorMapEncodeTiled` makes.
-pub(super) const TENSOR_MAP: &str = "CUtensorMap";
 
 /// What Open MPI's launcher tells its processes.
 const RANKS: &str = "OMPI_COMM_WORLD_SIZE";

@@ -128,16 +128,20 @@ fn words_of(text: &str) -> Vec<&str> {
 
 /// The parameters of a template from behind its `<` on.
 fn parameter_list(text: &str) -> Option<Vec<&str>> {
-    let (mut depth, mut start) = (0_usize, 0);
+    let (mut depth, mut within, mut start) = (0_usize, 0_usize, 0);
     let mut parts = Vec::new();
     for (at, byte) in text.bytes().enumerate() {
         match byte {
-            b'<' | b'(' | b'[' => depth += 1,
+            b'(' | b'[' => within += 1,
+            b')' | b']' => within = within.saturating_sub(1),
+            // In parentheses these compare and shift.
+            _ if within > 0 => {}
+            b'<' => depth += 1,
             b'>' if depth == 0 => {
                 parts.push(&text[start..at]);
                 return Some(parts);
             }
-            b'>' | b')' | b']' => depth = depth.saturating_sub(1),
+            b'>' => depth -= 1,
             b',' if depth == 0 => {
                 parts.push(&text[start..at]);
                 start = at + 1;

@@ -151,7 +151,7 @@ impl Lowering<'_> {
         // A name that nothing is known of is read as a type; the template says which of its parameters are numbers.
         let template = class.definition.node(&[Kind::TemplateDeclaration]);
         let template = template.or_else(|| {
-            let node = class.definition.node(super::classes::CLASSES)?;
+            let node = class.definition.node(super::forms::CLASSES)?;
             node.parent()
                 .filter(|around| around.kind() == Kind::TemplateDeclaration)
         });

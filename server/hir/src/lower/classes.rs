@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warplens_syntax::{Field, Kind, Node};
 
 use super::constants::constant;
-use super::forms::has_word;
+use super::forms::{CLASSES, has_word};
 use super::layout::{self, Member};
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
@@ -806,9 +806,3 @@ fn is_member_of(outside: &Definition, class: &Class) -> bool {
 
 /// A structure of more parts is not laid out: each that holds two of the one before doubles what is to be walked through.
 const MOST_PARTS: u64 = 1 << 14;
-
-pub(super) const CLASSES: &[Kind] = &[
-    Kind::StructSpecifier,
-    Kind::ClassSpecifier,
-    Kind::UnionSpecifier,
-];

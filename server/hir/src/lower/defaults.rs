@@ -5,7 +5,7 @@ use warplens_ir::{Expr, Type};
 use warplens_syntax::{Field, Kind, Node};
 
 use super::candidate::Candidate;
-use super::classes::CLASSES;
+use super::forms::CLASSES;
 use super::forms::parameter_nodes;
 use super::{Lowering, Source, parts};
 use crate::definition::Definition;

@@ -6,6 +6,13 @@ use super::{Source, parts, text_of};
 use crate::outline::function_declarator;
 use warplens_ir::AddressSpace;
 
+/// What defines or declares a class.
+pub(super) const CLASSES: &[Kind] = &[
+    Kind::StructSpecifier,
+    Kind::ClassSpecifier,
+    Kind::UnionSpecifier,
+];
+
 /// One parameter of a template.
 pub(super) struct Parameter<'t> {
     pub(super) name: String,

@@ -6,7 +6,7 @@
 use warplens_ir::{Field, Struct, Type};
 use warplens_syntax::{Field as Role, Kind, Node};
 
-use super::classes::CLASSES;
+use super::forms::CLASSES;
 use super::{Source, parts, text_of};
 use crate::types::{Class, class_of};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use warplens_ir::{Expr, ExprKind, Site, Stmt, StmtKind, Type};
 use warplens_syntax::{Field, Kind, Node};
 
-use super::classes::{CLASSES, default_value};
+use super::classes::default_value;
+use super::forms::CLASSES;
 use super::forms::has_word;
 use super::{Lowering, Source, parts, text_of};
 use crate::types::{Class, class_of};

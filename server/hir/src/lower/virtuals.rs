@@ -146,7 +146,7 @@ impl Lowering<'_> {
             };
             let definition = &class.definition;
             let Some(body) = definition
-                .node(super::classes::CLASSES)
+                .node(super::forms::CLASSES)
                 .and_then(|node| node.field(Field::Body))
             else {
                 continue;
@@ -218,7 +218,7 @@ fn names(text: &str, name: &str) -> bool {
 fn members(class: &Class) -> Vec<&str> {
     let Some(body) = class
         .definition
-        .node(super::classes::CLASSES)
+        .node(super::forms::CLASSES)
         .and_then(|node| node.field(Field::Body))
     else {
         return Vec::new();
