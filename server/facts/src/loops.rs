@@ -93,7 +93,7 @@ impl Executor<'_> {
         // The condition as a function of the iteration.
         let iteration = self.placeholder(u32::MAX);
         let (motions, trips) =
-            match self.left_after(&ending, condition.as_ref(), &entry, &look, &motions) {
+            match self.left_after(ending, condition.as_ref(), &entry, &look, &motions) {
                 Some(trips) => (motions, trips),
                 None => self.trips(
                     (*kind, body),
@@ -883,7 +883,7 @@ impl Executor<'_> {
     /// known.
     fn left_after(
         &mut self,
-        ending: &Ending,
+        ending: Ending,
         condition: Option<&Expr>,
         entry: &[(VarId, Value)],
         look: &Look,

@@ -137,6 +137,10 @@ pub(super) struct Running {
     pub(super) bytes_left: u64,
 }
 
+/// A variable at file scope: the number of the namespaces around it, `None` where these do not tell which of several it is, and where
+/// it is kept.
+type Global = (Option<usize>, Option<usize>);
+
 /// Where `getopt` is.
 #[derive(Debug)]
 pub(super) struct Options {
@@ -264,7 +268,7 @@ pub(super) struct Host<'p> {
     pub(super) frames: Vec<Frame>,
     /// Variables at file scope met so far, by their names: the namespaces around each, and where it is kept; `None` while it is being
     /// read, and for what is not a variable.
-    globals: FxHashMap<String, Vec<(Option<usize>, Option<usize>)>>,
+    globals: FxHashMap<String, Vec<Global>>,
     /// Those of them that the file changes somewhere.
     changing: Vec<usize>,
     pub(super) breakables: Vec<Breakable>,

@@ -125,7 +125,8 @@ fn kepler_has_banks_of_8_bytes_on_request() {
 
 #[test]
 fn a_pointer_that_each_lane_chooses_goes_to_either_array() {
-    let choices: [(&str, fn(i32) -> bool); 4] = [
+    type Takes = fn(i32) -> bool;
+    let choices: [(&str, Takes); 4] = [
         ("t % 3 == 0", |t| t % 3 == 0),
         ("t < 11", |t| t < 11),
         ("t / 7 % 2 == 1", |t| t / 7 % 2 == 1),
