@@ -43,7 +43,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// True where iterations have work of their own: not where each loads and stores what the one before has, nor where they hand
-    /// on what they know in shared memory, or only take their time.
+    /// on what they know in shared memory or by atomic operations, whose order they may need, or only take their time.
     fn moves(&self, body: &[Node]) -> bool {
         let depth = self.loops;
         let mut moving = false;
@@ -54,7 +54,8 @@ impl Search<'_> {
             };
             let still = |linear: &LinearAddress| linear.loops.get(depth) == Some(&0);
             moving |= !access.linear.as_ref().is_some_and(still);
-            handed_on |= access.space == Space::Shared && access.op != Op::Load;
+            handed_on |=
+                access.space == Space::Shared && access.op != Op::Load || access.op == Op::Atomic;
         });
         moving && !handed_on
     }

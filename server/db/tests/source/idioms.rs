@@ -295,3 +295,36 @@ fn generators_of_random_numbers_are_what_they_do() {
     assert_eq!(losses(&philox), 0);
     assert_eq!(sectors(&philox), [4.0]);
 }
+
+#[test]
+fn an_object_whose_class_converts_to_a_pointer_is_that_pointer() {
+    let classes = "template <class T> struct SharedMemory {\n\
+                     __device__ operator T *() { extern __shared__ int memory[]; return (T *)memory; }\n\
+                     __device__ operator const T *() const { extern __shared__ int memory[]; return (T *)memory; }\n};\n\
+                   __device__ void store(float *to, int at, float value) { to[at] = value; }\n";
+    for store in [
+        "float *s = SharedMemory<float>(); s[i] = a[i];",
+        "float *s; s = SharedMemory<float>(); s[i] = a[i];",
+        "auto *s = static_cast<float *>(SharedMemory<float>()); s[i] = a[i];",
+        "SharedMemory<float> of; float *s = of; of[i] = a[i];",
+        "SharedMemory<float> of; float *s = of; *(of + i) = a[i];",
+        "SharedMemory<float> of; float *s = of; store(of, i, a[i]);",
+    ] {
+        let text = kernel(
+            classes,
+            &format!("{store} __syncthreads(); o[i] = s[255 - i];"),
+        );
+        // The load and the store of global memory are four sectors each, those of shared memory between them one wavefront each.
+        assert_eq!(sectors(&text), [4.0, 1.0, 1.0, 4.0], "{store}");
+        assert_eq!(losses(&text), 0, "{store}");
+    }
+}
+
+#[test]
+fn a_number_is_not_made_of_an_objects_pointer() {
+    let both = "struct Both { float *p; int n; __device__ operator float *() const { return p; } \
+                __device__ operator int() const { return n; } };\n";
+    // The offset is the integer, 1: lanes read 32 consecutive elements from the second on, which lie in five sectors.
+    let text = kernel(both, "Both v{o, 1}; int m = v; o[i] = a[i + m];");
+    assert_eq!(sectors(&text), [5.0, 4.0]);
+}

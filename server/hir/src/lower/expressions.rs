@@ -146,6 +146,7 @@ impl Lowering<'_> {
                 {
                     return call;
                 }
+                let argument = self.converted_to_pointer(argument);
                 deref(argument, site)
             }
             Kind::SubscriptExpression => self.subscript(node, source, site),
@@ -412,10 +413,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn cast(&mut self, value: Expr, ty: Type, site: Site) -> Expr {
-        let value = match ty {
-            Type::Int { .. } | Type::Float { .. } => self.converted_to_number(value),
-            _ => value,
-        };
+        let value = self.converted_to(value, &ty);
         if value.ty == ty && matches!(ty, Type::Pointer(..)) {
             return Expr { site, ..value };
         }
@@ -1030,6 +1028,9 @@ impl Lowering<'_> {
                 continue;
             }
             let index = self.converted_to_number(index);
+            if let Type::Struct(_) = result.ty {
+                result = self.converted_to_pointer(result);
+            }
             // `2[a]`.
             let (base, index) = if result.ty.is_int() && index.ty.element().is_some() {
                 (index, result)

@@ -19,6 +19,7 @@ use super::shapes::is_place;
 use super::shapes::is_pure;
 use super::shapes::may_return;
 use super::split::{address_of, deref};
+use super::traits::Wanted;
 use super::{Call, DEEPEST_CALLS, Frame, Lowering, Named, Result, Scope, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::outline::function_declarator;
@@ -389,11 +390,12 @@ impl Lowering<'_> {
         )
     }
 
-    /// What the first conversion operator to a number or a pointer makes of an object.
+    /// What the first conversion operator of an object's class makes of it that makes what is wanted.
     pub(super) fn conversion(
         &mut self,
         class: &Arc<crate::types::Class>,
         object: &Expr,
+        wanted: Wanted,
         site: Site,
     ) -> Option<Expr> {
         for method in self.conversions(class) {
@@ -404,6 +406,10 @@ impl Lowering<'_> {
             let Some(cast) = super::child_of_kind(function, Kind::OperatorCast) else {
                 continue;
             };
+            let pointer = super::child_of_kind(cast, Kind::AbstractPointerDeclarator).is_some();
+            if !wanted.takes(pointer) {
+                continue;
+            }
             // `explicit operator bool` is asked for by name.
             if super::child_of_kind(function, Kind::ExplicitFunctionSpecifier).is_some() {
                 continue;
@@ -765,6 +771,7 @@ impl Lowering<'_> {
             self.bind(&declared.name, Named::Alias(Box::new(meaning)));
             return;
         }
+        let argument = self.converted_to(argument, &ty);
         // What a recursive function only reads through a reference is another thing in each call.
         let copied = declared.reference
             && super::forms::has_word(param, source, "const")

@@ -201,10 +201,7 @@ impl Lowering<'_> {
 
     /// `target = value`.
     pub(super) fn assigned(&mut self, target: Expr, value: Expr, site: Site) -> Expr {
-        let value = match target.ty {
-            Type::Int { .. } | Type::Float { .. } => self.converted_to_number(value),
-            _ => value,
-        };
+        let value = self.converted_to(value, &target.ty);
         match self.split_assignment(&target, value) {
             Ok(assigned) => assigned,
             Err(value) => {

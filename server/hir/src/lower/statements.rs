@@ -675,14 +675,12 @@ impl Lowering<'_> {
                 self.bind(&declared.name, Named::Alias(Box::new(place)));
                 continue;
             }
-            if let Type::Int { .. } | Type::Float { .. } = ty {
-                init = init.map(|init| self.converted_to_number(init));
-                if ty.is_int()
-                    && let Some(number) = init.as_ref().filter(|init| init.ty.is_float())
-                    && super::constants::real(number).is_some()
-                {
-                    init = init.map(|init| self.cast(init, ty.clone(), site));
-                }
+            init = init.map(|init| self.converted_to(init, &ty));
+            if ty.is_int()
+                && let Some(number) = init.as_ref().filter(|init| init.ty.is_float())
+                && super::constants::real(number).is_some()
+            {
+                init = init.map(|init| self.cast(init, ty.clone(), site));
             }
             // A number of bytes that says what they are aligned to keeps saying it.
             if let Some(init) = init.as_ref().filter(|init| is_aligned_size(init)) {

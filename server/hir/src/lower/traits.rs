@@ -187,6 +187,25 @@ impl Lowering<'_> {
 
     /// An object that a conversion operator of its class makes a number of: `std::integral_constant<int, 4>{}`.
     pub(super) fn converted_to_number(&mut self, object: Expr) -> Expr {
+        self.converted(object, Wanted::Any)
+    }
+
+    /// An object as what is given to something of that type: the number or the pointer that a conversion operator of its class makes,
+    /// `T *tile = SharedMemory<T>();`.
+    pub(super) fn converted_to(&mut self, object: Expr, ty: &Type) -> Expr {
+        match ty {
+            Type::Int { .. } | Type::Float { .. } => self.converted(object, Wanted::Number),
+            Type::Pointer(..) => self.converted_to_pointer(object),
+            _ => object,
+        }
+    }
+
+    /// An object that is taken for the pointer that its class makes of it.
+    pub(super) fn converted_to_pointer(&mut self, object: Expr) -> Expr {
+        self.converted(object, Wanted::Pointer)
+    }
+
+    fn converted(&mut self, object: Expr, wanted: Wanted) -> Expr {
         let Type::Struct(structure) = &object.ty else {
             return object;
         };
@@ -194,13 +213,32 @@ impl Lowering<'_> {
             return object;
         };
         let site = object.site;
-        let Some(call) = self.conversion(&class, &object, site) else {
+        let Some(call) = self.conversion(&class, &object, wanted, site) else {
             return object;
         };
         if call.ty.is_int() || call.ty.is_float() || matches!(call.ty, Type::Pointer(..)) {
             call
         } else {
             object
+        }
+    }
+}
+
+/// What an object is to be converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Any,
+    Number,
+    Pointer,
+}
+
+impl Wanted {
+    /// Whether a conversion operator to a pointer, or to something else, makes it.
+    pub(super) fn takes(self, pointer: bool) -> bool {
+        match self {
+            Wanted::Any => true,
+            Wanted::Number => !pointer,
+            Wanted::Pointer => pointer,
         }
     }
 }
