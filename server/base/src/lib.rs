@@ -5,6 +5,7 @@
 //! Nothing is executed, and no answer depends on the environment of the process.
 
 mod bounds;
+pub mod build_macros;
 mod command;
 mod compile_commands;
 mod files;

@@ -262,6 +262,8 @@ fn function_lines(program: &Program) -> FxHashMap<u64, u32> {
 #[derive(Debug)]
 pub(crate) struct NearLaunches {
     pub(crate) sites: Arc<[LaunchSite]>,
+    /// Whether the programs that include the kernel's file say the block: the launches of that file are among theirs.
+    pub(crate) by_includers: bool,
     /// The files that were read for them.
     pub(crate) read: BTreeSet<PathBuf>,
 }

@@ -40,6 +40,7 @@ impl Unit {
                 &crate::atomic::LIBRARY,
                 &crate::copies::LIBRARY,
                 &crate::random::LIBRARY,
+                &crate::torch_random::LIBRARY,
             ];
             libraries.into_iter().fold(earlier, |earlier, library| {
                 library.behind(earlier, &parsed.text)

@@ -20,6 +20,7 @@ mod outline;
 mod random;
 pub mod semantics;
 mod standard;
+mod torch_random;
 mod types;
 mod unit;
 

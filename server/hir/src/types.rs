@@ -7,6 +7,9 @@ use warplens_ir::{Bindings, Bound, Expr, Origin, Struct, Type};
 use crate::definition::Definition;
 use crate::names::Scope;
 
+/// Arguments of arguments that are named.
+const DEEPEST_NAME: u32 = 16;
+
 /// The definition of a class, to find its members.
 #[derive(Debug, Clone)]
 pub struct Class {
@@ -51,25 +54,57 @@ pub fn by_name(ty: &Type) -> Option<Type> {
             let Some(class) = class_of(structure) else {
                 return Some(ty.clone());
             };
-            if class.name.is_empty() {
-                return None;
-            }
-            let around = match &class.enclosing {
-                Some(outer) => format!("{}::{}", structure.space, outer.name),
-                None => structure.space.to_string(),
-            };
-            let mut name = format!("{around}::{}", class.name);
-            if !class.arguments.is_empty() {
-                let arguments = class.arguments.iter().map(Bound::spelled);
-                let arguments: Vec<String> = arguments.collect();
-                name = format!("{name}<{}>", arguments.join(", "));
-            }
+            let name = format!("{}::{}", structure.space, name_of_class(&class, 0)?);
             Type::Unknown(name)
         }
         Type::Pointer(inner, space) => Type::Pointer(Arc::new(by_name(inner)?), *space),
         Type::Array(inner, length) => Type::Array(Arc::new(by_name(inner)?), *length),
         _ => ty.clone(),
     })
+}
+
+/// A class as C++ names it from its namespace: `Outer<int>::Inner<4>`.
+fn name_of_class(class: &Class, depth: u32) -> Option<String> {
+    if depth > DEEPEST_NAME || class.name.is_empty() {
+        return None;
+    }
+    let mut name = match &class.enclosing {
+        Some(outer) => format!("{}::{}", name_of_class(outer, depth + 1)?, class.name),
+        None => class.name.clone(),
+    };
+    if !class.arguments.is_empty() {
+        let arguments = class.arguments.iter();
+        let arguments: Option<Vec<String>> =
+            arguments.map(|of| name_of_bound(of, depth + 1)).collect();
+        name = format!("{name}<{}>", arguments?.join(", "));
+    }
+    Some(name)
+}
+
+fn name_of_bound(bound: &Bound, depth: u32) -> Option<String> {
+    match bound {
+        Bound::Type(ty) => name_of_type(ty, depth),
+        Bound::Pack(all) => {
+            let all: Option<Vec<String>> = all.iter().map(|of| name_of_bound(of, depth)).collect();
+            Some(all?.join(", "))
+        }
+        Bound::Value(_) | Bound::Template(_) => Some(bound.spelled()),
+    }
+}
+
+fn name_of_type(ty: &Type, depth: u32) -> Option<String> {
+    match ty {
+        Type::Pointer(inner, _) => Some(format!("{} *", name_of_type(inner, depth)?)),
+        Type::Struct(structure) => match class_of(structure) {
+            Some(class) => {
+                let name = name_of_class(&class, depth + 1)?;
+                Some(format!("{}::{name}", structure.space))
+            }
+            None => Some(Bound::Type(ty.clone()).spelled()),
+        },
+        Type::Callable(_) => None,
+        ty => Some(Bound::Type(ty.clone()).spelled()),
+    }
 }
 
 /// True where a template argument is all that another one says: an instance says more than the same with a type that is not known.

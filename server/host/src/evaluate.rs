@@ -1380,6 +1380,14 @@ impl Host<'_> {
                 }
                 let object = function.field(Field::Argument)?;
                 let ty = self.type_of(object, &Value::Unknown, source);
+                // `vector->data()` is of what the pointer leads to.
+                let through = text(function, source)[object.byte_range().len()..]
+                    .trim_start()
+                    .starts_with("->");
+                let ty = match ty {
+                    Type::Pointer(of, _) if through => (*of).clone(),
+                    ty => ty,
+                };
                 match ty {
                     Type::Array(element, _) | Type::Pointer(element, _) => {
                         Some(Type::Pointer(element, AddressSpace::Global))

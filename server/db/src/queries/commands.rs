@@ -1,13 +1,14 @@
 //! Query family: the command that compiles a file.
 //!
 //! In: a path. Out: its command in the nearest `compile_commands.json`, or that of the file most like it; where there is none, the
-//! command of a Makefile beside the file or above it. What holds: it is looked for again where it may have changed which files there
+//! command of a Makefile beside the file or above it, or one of the macros that `setup.py` or CMake define. What holds: it is looked for again where it may have changed which files there
 //! are, as the caller says ([`warplens_base::Files::look_again`]); nothing is executed.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use warplens_base::{Command, Makefile};
+use warplens_base::{Command, Makefile, build_macros};
+use warplens_syntax::Language;
 
 use crate::database::{Db, File, file, text, world};
 use crate::look::Look;
@@ -18,6 +19,8 @@ const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 const LARGEST: usize = 1 << 20;
 /// Folders above a file in which its Makefile may be.
 const MOST_FOLDERS: usize = 3;
+/// The same of what builds a whole project.
+const MOST_OF_PROJECT: usize = 8;
 
 /// The command that compiles a file, where a `compile_commands.json` or a Makefile has one.
 #[salsa::tracked(returns(clone))]
@@ -25,7 +28,9 @@ fn command(db: &dyn Db, of: File) -> Option<Arc<Command>> {
     db.files().existence();
     let found = db.stores().commands.command(of.path(db), db.files());
     let found = found.map(|found| found.command);
-    found.or_else(|| of_makefile(db, of.path(db)))
+    found
+        .or_else(|| of_makefile(db, of.path(db)))
+        .or_else(|| of_project(db, of.path(db)))
 }
 
 /// The same by the nearest Makefile that compiles something. The architecture that it names is often one of years ago, which says
@@ -46,6 +51,50 @@ fn of_makefile(db: &dyn Db, path: &Path) -> Option<Arc<Command>> {
         command.architectures.clear();
         Some(Arc::new(command))
     })
+}
+
+/// The macros that the project's own build defines for a CUDA or HIP file, of all folders above it.
+fn of_project(db: &dyn Db, path: &Path) -> Option<Arc<Command>> {
+    if Language::from_path(path) == Some(Language::OpenCl) {
+        return None;
+    }
+    let roots = world(db).roots(db);
+    let within = |folder: &&Path| roots.iter().any(|root| folder.starts_with(root));
+    let folders: Vec<&Path> = path.ancestors().skip(1).take_while(within).collect();
+    let mut words: Vec<String> = Vec::new();
+    for folder in folders.iter().take(MOST_OF_PROJECT).rev() {
+        words.extend(
+            macros(db, file(db, &folder.join("CMakeLists.txt")))
+                .iter()
+                .cloned(),
+        );
+        words.extend(
+            macros(db, file(db, &folder.join("setup.py")))
+                .iter()
+                .cloned(),
+        );
+    }
+    if words.is_empty() {
+        return None;
+    }
+    words.insert(0, "nvcc".to_owned());
+    let mut command = Command::read(&words, folders.first()?, db.files());
+    command.language = None;
+    Some(Arc::new(command))
+}
+
+/// The macros that such a file defines.
+#[salsa::tracked(returns(clone))]
+fn macros(db: &dyn Db, of: File) -> Arc<[String]> {
+    let Some(text) = text(db, of).filter(|text| text.text.len() <= LARGEST) else {
+        return Arc::default();
+    };
+    let found = if of.path(db).ends_with("setup.py") {
+        build_macros::in_setup(&text.text)
+    } else {
+        build_macros::in_cmake(&text.text)
+    };
+    found.into()
 }
 
 /// What a Makefile says; `None` where there is none.

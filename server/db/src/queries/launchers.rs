@@ -129,7 +129,19 @@ fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<Near
     let own = of.path(db);
     let mut found = Vec::new();
     let mut read = BTreeSet::new();
+    // Who includes a header may launch its kernels by its functions, and name none of them.
+    for program in programs_with(db, own, how.settings()) {
+        let said = host_program(db, file(db, &program), how.clone());
+        read.extend(said.versions.iter().cloned());
+        for site in &by_host(&said, &kernel, own, &program) {
+            add_variant(&mut found, site, false, MOST_VARIANTS);
+        }
+    }
+    let by_includers = found.iter().any(|(site, _)| site.block.is_some());
     for up in 0.. {
+        if found.iter().any(|(site, _)| site.block.is_some()) {
+            break;
+        }
         let roots = world(db).roots(db);
         let Some(hosts) = near::hosts_at(db, own, &[&kernel.name], Kinds::Hosts, up, roots) else {
             break;
@@ -164,12 +176,10 @@ fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<Near
                 add_variant(&mut found, site, false, MOST_VARIANTS);
             }
         }
-        if found.iter().any(|(site, _)| site.block.is_some()) {
-            break;
-        }
     }
     Arc::new(NearLaunches {
         sites: found.into_iter().map(|(site, _)| site).collect(),
+        by_includers,
         read,
     })
 }
@@ -210,6 +220,10 @@ impl Engine {
                 near.collect::<Vec<_>>()
             });
             for (launches, near) in all.iter_mut().zip(near) {
+                // Who includes the file says what its own launches leave open.
+                if near.as_ref().is_some_and(|near| near.by_includers) {
+                    launches.sites.clear();
+                }
                 for site in near.iter().flat_map(|near| near.sites.iter()) {
                     add_variant(&mut launches.sites, site, false, MOST_VARIANTS);
                 }
@@ -278,6 +292,7 @@ impl Engine {
             }
             let near = NearLaunches {
                 sites: sites.iter().map(|(site, _)| site.clone()).collect(),
+                by_includers: false,
                 read,
             };
             launches.sites = sites;

@@ -13,6 +13,8 @@ use warplens_ir::{AssumptionKind, Bound, Type};
 
 /// Classes that are looked at for one parameter.
 const MOST_CLASSES: usize = 32;
+/// Arguments of arguments that are looked into.
+const DEEPEST_ARGUMENTS: u32 = 8;
 
 impl Lowering<'_> {
     /// The first class, or instance of a class template, that has all the members that the kernel names of a parameter.
@@ -159,12 +161,16 @@ impl Lowering<'_> {
         let of_template = template.map(|template| self.parameters(template, source));
         let mut arguments = Vec::new();
         for (name, bound) in &class.bindings {
+            let declared = of_template.iter().flatten().find(|of| of.name == *name);
+            // A default that is made of those before it is made of what is assumed of them.
+            if declared.is_some_and(|of| of.default.is_some()) && is_made_of_open(bound, 0) {
+                break;
+            }
             if !open(bound) {
                 arguments.push(bound.clone());
                 continue;
             }
-            let mut known = of_template.iter().flatten();
-            let is_number = known.any(|of| of.name == *name && !of.is_type);
+            let is_number = declared.is_some_and(|of| !of.is_type);
             arguments.push(
                 match (self.given_argument(name, !is_number, given), template) {
                     (Some(bound), _) => bound,
@@ -180,6 +186,21 @@ impl Lowering<'_> {
             None => bound.clone(),
         }
     }
+}
+
+/// True where a type is not known, or an instance with one that is not.
+fn is_made_of_open(bound: &Bound, depth: u32) -> bool {
+    let Bound::Type(ty) = bound else {
+        return false;
+    };
+    let Type::Struct(structure) = ty else {
+        return is_open(ty);
+    };
+    depth < DEEPEST_ARGUMENTS
+        && class_of(structure).is_some_and(|class| {
+            let mut all = class.bindings.iter();
+            all.any(|(_, bound)| is_made_of_open(bound, depth + 1))
+        })
 }
 
 /// The members of a parameter that a text names, `Parameter::member`, each once.

@@ -184,12 +184,19 @@ impl Lowering<'_> {
     ) -> Option<(String, Bound)> {
         let body = kernel.field(Field::Body)?;
         let objects = objects_of(&parameter.name, kernel, source);
-        let count = called_with(body, source, |callee| {
+        let any = || {
+            let said = "a function of its arguments, its cost not known".to_owned();
+            (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
+        };
+        let called = called_with(body, source, |callee| {
             objects.contains(&callee)
                 || callee
                     .strip_prefix(parameter.name.as_str())
                     .is_some_and(|rest| matches!(rest.trim(), "()" | "{}"))
-        })?;
+        });
+        let Some(count) = called else {
+            return is_handed_on(&parameter.name, &objects, kernel, source).then(any);
+        };
         let unit = self.unit;
         for (name, ty) in unit.classes_in_order() {
             let Type::Struct(structure) = ty else {
@@ -199,19 +206,20 @@ impl Lowering<'_> {
                 continue;
             };
             let fits = self.methods(&class, "operator()").iter().any(|method| {
-                method
-                    .definition
-                    .node(&[Kind::FunctionDefinition])
-                    .and_then(function_declarator)
-                    .and_then(|declarator| declarator.field(Field::Parameters))
-                    .is_some_and(|list| parts(list).len() == count)
+                let definition = &method.definition;
+                let Some(function) = definition.node(&[Kind::FunctionDefinition]) else {
+                    return false;
+                };
+                let list = function_declarator(function)
+                    .and_then(|declarator| declarator.field(Field::Parameters));
+                is_of_device(function, Source::of(definition))
+                    && list.is_some_and(|list| parts(list).len() == count)
             });
             if fits {
                 return Some((said(name), Bound::Type(ty.clone())));
             }
         }
-        let said = "a function of its arguments, its cost not known".to_owned();
-        Some((said, Bound::Type(Type::Library(ANY_FUNCTOR.into()))))
+        Some(any())
     }
 
     /// For a parameter that the kernel asks a template with: what the template's first specialisation is for,
@@ -362,6 +370,41 @@ fn any_function(declared: Node) -> Option<(String, Bound)> {
         let said = "a function of its arguments, its cost not known".to_owned();
         (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
     })
+}
+
+/// True for a function that a kernel can call.
+fn is_of_device(function: Node, source: Source) -> bool {
+    let end = function.field(Field::Body).map(|body| body.start_byte());
+    let head = function.start_byte()..end.unwrap_or(function.end_byte());
+    let head = &source.parsed.text[head];
+    ["__device__", "constexpr", "consteval"]
+        .iter()
+        .any(|word| warplens_syntax::has_word(head, word))
+}
+
+/// True for a type that a kernel uses for one parameter alone, of which it only hands the object to functions: what is added or
+/// stored is of a type that the kernel names again.
+fn is_handed_on(parameter: &str, objects: &[&str], kernel: Node, source: Source) -> bool {
+    let [object] = objects else {
+        return false;
+    };
+    let mut open = vec![kernel];
+    let (mut types, mut handed) = (0, 0);
+    while let Some(node) = open.pop() {
+        match node.kind() {
+            Kind::TypeIdentifier if text_of(node, source) == parameter => types += 1,
+            Kind::Identifier if text_of(node, source) == *object => {
+                let around = node.parent().map(|around| around.kind());
+                match around {
+                    Some(Kind::ArgumentList) => handed += 1,
+                    Some(Kind::ParameterDeclaration) => {}
+                    _ => return false,
+                }
+            }
+            _ => open.extend(node.named_children()),
+        }
+    }
+    types == 1 && handed > 0
 }
 
 /// True where a text shifts something by what has this name.

@@ -412,7 +412,9 @@ impl Lowering<'_> {
                 .instance(written.qualified(source), &written.explicit)
                 .or_else(|| super::library::template_type(&written.name, &written.explicit)),
             _ if functions::known(&written.name, self.opencl()).is_some() => None,
-            _ => self.type_named(&written.full, source.space),
+            _ => self
+                .type_named(&written.full, source.space)
+                .or_else(|| self.type_around(function, &written.full, source)),
         };
         let is_type = is_type.or_else(|| {
             let is_template = written.explicit.is_empty() && !self.unit.has_function(&written.name);

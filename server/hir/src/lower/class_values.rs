@@ -7,7 +7,7 @@ use warplens_syntax::{Field, Kind, Node};
 use super::classes::default_value;
 use super::constants::real;
 use super::forms::has_word;
-use super::{Lowering, text_of};
+use super::{Lowering, Source, parts, text_of};
 use crate::types::{Class, class_of};
 use warplens_ir::{AddressSpace, Expr, ExprKind, Opaque, Real, Site, Type};
 
@@ -47,6 +47,9 @@ impl Lowering<'_> {
         }
         let found = self.in_class(class, |lowering, member, source| {
             let declares = matches!(member.kind(), Kind::FieldDeclaration | Kind::Declaration);
+            if enumerates(member, name, source) {
+                return Some((None, Type::INT));
+            }
             if !declares
                 || !has_word(member, source, "static") && !has_word(member, source, "constexpr")
                 || !text_of(member, source).contains(name)
@@ -85,4 +88,20 @@ impl Lowering<'_> {
             })
         })
     }
+}
+
+/// True for `enum { …, name = …, … };`.
+fn enumerates(member: Node, name: &str, source: Source) -> bool {
+    let of = match member.kind() {
+        Kind::FieldDeclaration | Kind::Declaration => member.field(Field::Type),
+        _ => Some(member),
+    };
+    let enumeration = of.filter(|of| of.kind() == Kind::EnumSpecifier);
+    let body = enumeration.and_then(|of| of.field(Field::Body));
+    body.is_some_and(|body| {
+        parts(body).into_iter().any(|child| {
+            let of = child.field(Field::Name);
+            of.is_some_and(|of| text_of(of, source) == name)
+        })
+    })
 }

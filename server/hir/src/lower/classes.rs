@@ -301,20 +301,22 @@ impl Lowering<'_> {
         let Some(body) = node.field(Field::Body) else {
             return found;
         };
-        let mut next = 0i64;
+        let mut next = Some(0i64);
         for child in parts(body) {
             if child.kind() != Kind::Enumerator {
                 continue;
             }
             if let Some(value) = child.field(Field::Value) {
-                next = self.constant_node(value, source).unwrap_or(next);
+                next = self.constant_node(value, source);
             }
+            // Those behind one whose value is not known count from it.
+            let Some(value) = next else { continue };
             if let Some(name) = child.field(Field::Name) {
                 let name = text_of(name, source).to_owned();
-                self.bind_constant(&name, next, Type::INT);
-                found.push((name, Constant::Int(next, Type::INT)));
+                self.bind_constant(&name, value, Type::INT);
+                found.push((name, Constant::Int(value, Type::INT)));
             }
-            next = next.wrapping_add(1);
+            next = Some(value.wrapping_add(1));
         }
         found
     }
@@ -585,6 +587,32 @@ impl Lowering<'_> {
         })
     }
 
+    /// `Class::Enumeration::name`.
+    pub(super) fn enumerator_of_class(
+        &mut self,
+        class: &Arc<Class>,
+        enumeration: &str,
+        name: &str,
+    ) -> Option<(i64, Type)> {
+        let found = self.in_class(class, |lowering, member, source| {
+            let of = match member.kind() {
+                Kind::EnumSpecifier => member,
+                Kind::FieldDeclaration | Kind::Declaration => member.field(Field::Type)?,
+                _ => return None,
+            };
+            let called = of.field(Field::Name)?;
+            (of.kind() == Kind::EnumSpecifier && text_of(called, source) == enumeration)
+                .then(|| lowering.enumerator(of, name, source))?
+        });
+        found.or_else(|| {
+            let mut bases = class.bases.iter().filter_map(|(base, _)| match base {
+                Type::Struct(base) => class_of(base),
+                _ => None,
+            });
+            bases.find_map(|base| self.enumerator_of_class(&base, enumeration, name))
+        })
+    }
+
     /// The member functions of that name, in the class and then in its bases.
     pub(super) fn methods(&mut self, class: &Arc<Class>, name: &str) -> Vec<Method> {
         let mut found = Vec::new();
@@ -607,6 +635,7 @@ impl Lowering<'_> {
             return;
         };
         let text = &definition.text;
+        let (mut own, mut specialised) = (Vec::new(), Vec::new());
         if let Some(body) = node.field(Field::Body) {
             for member in parts(body) {
                 let function = match member.kind() {
@@ -625,7 +654,7 @@ impl Lowering<'_> {
                 };
                 let of: String = text.text[of.byte_range()].split_whitespace().collect();
                 if of == name {
-                    found.push(Method {
+                    own.push(Method {
                         definition: Definition::new(
                             text,
                             member.byte_range(),
@@ -642,11 +671,28 @@ impl Lowering<'_> {
             if !is_member_of(&outside, class) {
                 continue;
             }
-            found.push(Method {
+            if let Some(list) = arguments_of_one(&outside, class) {
+                if !self.is_for(list, Source::of(&outside), class) {
+                    continue;
+                }
+                specialised.push(Method {
+                    definition: outside,
+                    bindings: class.bindings.clone(),
+                });
+                continue;
+            }
+            own.push(Method {
                 definition: outside,
                 bindings: class.bindings.clone(),
             });
         }
+        // What is said of this instance alone is in the place of what is said of all ([temp.expl.spec]).
+        for method in &specialised {
+            let count = parameter_count(&method.definition);
+            own.retain(|method| parameter_count(&method.definition) != count);
+        }
+        found.append(&mut own);
+        found.append(&mut specialised);
         for (base, _) in &class.bases {
             if let Type::Struct(structure) = base
                 && let Some(base) = class_of(structure)
@@ -654,6 +700,14 @@ impl Lowering<'_> {
                 self.collect_methods(&base, name, found, depth + 1);
             }
         }
+    }
+
+    /// Whether these are the arguments that the class is an instance with.
+    fn is_for(&mut self, list: Node, source: Source, class: &Class) -> bool {
+        let arguments = self.under(Vec::new(), None, |lowering| {
+            lowering.unevaluated(|lowering| lowering.template_arguments(list, source))
+        });
+        arguments == class.arguments
     }
 
     /// The conversion operators of a class, then of its bases.
@@ -794,7 +848,10 @@ fn is_member_of(outside: &Definition, class: &Class) -> bool {
     if own.contains('<') {
         return scope.ends_with(&own);
     }
-    // The template itself: not what is said of one specialisation.
+    // The template itself, or one instance of it that no specialisation of the class is for.
+    if arguments_of_one(outside, class).is_some() {
+        return true;
+    }
     let general = function.parent().is_some_and(|around| {
         around.kind() == Kind::TemplateDeclaration
             && around
@@ -806,3 +863,31 @@ fn is_member_of(outside: &Definition, class: &Class) -> bool {
 
 /// A structure of more parts is not laid out: each that holds two of the one before doubles what is to be walked through.
 const MOST_PARTS: u64 = 1 << 14;
+
+/// The arguments behind `template <>` of a member that is defined for one instance of its class, `Get<0>::of`.
+fn arguments_of_one<'t>(outside: &'t Definition, class: &Class) -> Option<Node<'t>> {
+    let function = outside.node(&[Kind::FunctionDefinition])?;
+    let mut around = std::iter::successors(function.parent(), |around| around.parent())
+        .take_while(|around| around.kind() == Kind::TemplateDeclaration);
+    let is_one = around.any(|around| {
+        let list = around.field(Field::Parameters);
+        list.is_some_and(|list| list.named_child_count() == 0)
+    });
+    let mut name = crate::outline::function_declarator(function)?.field(Field::Declarator)?;
+    while is_one && name.kind() == Kind::QualifiedIdentifier {
+        let scope = name.field(Field::Scope)?;
+        let of = scope.field(Field::Name);
+        if scope.kind() == Kind::TemplateType
+            && of.is_some_and(|of| outside.text.text[of.byte_range()] == class.name)
+        {
+            return scope.field(Field::Arguments);
+        }
+        name = name.field(Field::Name)?;
+    }
+    None
+}
+
+fn parameter_count(of: &Definition) -> Option<usize> {
+    let function = of.node(&[Kind::FunctionDefinition])?;
+    super::forms::parameter_nodes(function, Source::of(of)).map(|params| params.len())
+}

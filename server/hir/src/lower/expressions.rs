@@ -692,12 +692,18 @@ impl Lowering<'_> {
             if name.kind() == Kind::QualifiedIdentifier
                 && let (Some(inner), Some(last)) =
                     (name.field(Field::Scope), name.field(Field::Name))
-                && let Some(Type::Struct(structure)) =
-                    self.type_of_class(&ty, text_of(inner, source))
-                && let Some(class) = class_of(&structure)
-                && let Some(value) = self.value_of_class(&class, text_of(last, source), site)
             {
-                return value;
+                let (inner, last) = (text_of(inner, source), text_of(last, source));
+                if let Some((value, ty)) = self.enumerator_of_class(&class, inner, last) {
+                    let kind = ExprKind::Int(value);
+                    return Expr { kind, ty, site };
+                }
+                if let Some(Type::Struct(structure)) = self.type_of_class(&ty, inner)
+                    && let Some(class) = class_of(&structure)
+                    && let Some(value) = self.value_of_class(&class, last, site)
+                {
+                    return value;
+                }
             }
         }
         if let Some((kind, ty)) = library::limits_value(text_of(node, source), |text| {
@@ -1062,11 +1068,13 @@ impl Lowering<'_> {
         if !matches!(name.kind(), Kind::Identifier | Kind::QualifiedIdentifier) {
             return None;
         }
-        let name = text_of(name, source);
+        let (name, node_of) = (text_of(name, source), name);
         if matches!(self.named(name), Some(Named::Var(_) | Named::Alias(_))) {
             return None;
         }
-        let ty = self.type_named(name, source.space)?;
+        let ty = self
+            .type_named(name, source.space)
+            .or_else(|| self.type_around(node_of, name, source))?;
         match parts(node.field(Field::Arguments)?).as_slice() {
             [only] => Some((ty, *only)),
             _ => None,

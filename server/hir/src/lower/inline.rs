@@ -140,6 +140,12 @@ impl Lowering<'_> {
         if !explicit.is_empty() && template.is_none() {
             return None;
         }
+        if explicit.is_empty()
+            && specialised(function).is_some()
+            && !self.is_for_these(&params, arguments, source)
+        {
+            return None;
+        }
         for (at, parameter) in own.iter().enumerate() {
             if parameter.pack {
                 if explicit.len() > at {
@@ -231,6 +237,18 @@ impl Lowering<'_> {
             })?;
         }
         Some((score, bindings))
+    }
+
+    /// Whether a specialisation's parameters are of types that these arguments may have: one of a type that was not read is for
+    /// that type alone.
+    fn is_for_these(&mut self, params: &[Node], arguments: &[Expr], source: Source) -> bool {
+        self.under(Vec::new(), None, |lowering| {
+            params.iter().zip(arguments).all(|(param, argument)| {
+                let declared =
+                    lowering.unevaluated(|lowering| lowering.parameter_type(*param, source));
+                !declared.is_unread() || argument.ty.is_unread()
+            })
+        })
     }
 
     /// What is known of a function once for all its calls; nothing of one with template parameters.

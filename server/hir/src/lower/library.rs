@@ -72,6 +72,8 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         | "clk_event_t"
         | "reserve_id_t"
         | "nullptr_t"
+        | "row_major"
+        | "col_major"
         | "va_list" => Some(Type::Library(name.into())),
         "seq" | "device_t" => Some(Type::Library("policy".into())),
         // The driver's, opaque: 128 bytes of a kernel's parameters.
@@ -457,7 +459,7 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
                 if single { Type::FLOAT } else { Type::DOUBLE },
             ))
         }
-        "mem_col_major" | "col_major" => int(1),
+        "mem_col_major" => int(1),
         // Orders, scopes, modes and flags of the toolkit: their values change no cost.
         _ if name.starts_with("memory_order")
             || name.starts_with("thread_scope")
@@ -482,8 +484,7 @@ pub(super) fn value(name: &str) -> Option<(ExprKind, Type)> {
             })
             || matches!(
                 name,
-                "row_major"
-                    | "stdout"
+                "stdout"
                     | "stderr"
                     | "piecewise_construct"
                     | "seq_cst"

@@ -921,9 +921,8 @@ impl Lowering<'_> {
             .map(|name| text_of(name, source).to_owned())
             .collect();
         let referred = child_of_kind(node, Kind::ReferenceDeclarator).is_some();
-        // `auto &[rows, columns] = shape.extents`: each name is an element.
-        if referred
-            && is_place(&value)
+        // `auto &[rows, columns] = shape.extents`: each name is an element; without the reference a copy of one.
+        if is_place(&value)
             && let Type::Array(element, Some(length)) = value.ty.clone()
             && u64::try_from(names.len()) == Ok(length)
         {
@@ -938,6 +937,13 @@ impl Lowering<'_> {
                     kind: ExprKind::Index(Box::new(whole.clone()), Box::new(index)),
                     ty: (*element).clone(),
                     site,
+                };
+                let part = if referred {
+                    part
+                } else {
+                    let id = self.temporary("binding", part.ty.clone(), site);
+                    self.assign_to(id, part, site, out);
+                    self.var(id, site)
                 };
                 self.bind(name, Named::Alias(Box::new(part)));
             }

@@ -15,6 +15,8 @@ const MOST_TRIALS: usize = 24;
 const MOST_EXPRESSIONS: u32 = 60_000;
 /// Types that specialisations are for.
 const TYPES: [&str; 4] = ["__half", "float", "int", "double"];
+/// What a type is that a kernel subscripts or dereferences.
+const POINTERS: [&str; 2] = ["float *", "int *"];
 /// Numbers that they are for.
 const NUMBERS: [&str; 6] = ["4", "8", "16", "1", "2", "128"];
 
@@ -43,7 +45,7 @@ pub(super) fn best(
     let mut tried: Vec<String> = Vec::new();
     while let Some(assumed) = next(&best, &tried) {
         tried.push(assumed.name.clone());
-        for value in alternatives(&assumed.value) {
+        for value in alternatives(&assumed.value, &best) {
             if trials == MOST_TRIALS || spent > MOST_EXPRESSIONS || least == 0 {
                 return best;
             }
@@ -75,10 +77,14 @@ pub(super) fn best(
     best
 }
 
-/// How many parts of it have no meaning, of those that other template arguments may give one; accesses to types that were not
-/// read are among them.
+/// How many parts of it have no meaning, of those that other template arguments may give one.
 fn without_meaning(kernel: &Kernel) -> usize {
-    let mut parts = kernel.not_understood.len();
+    kernel.not_understood.len() + unread_accesses(kernel)
+}
+
+/// Accesses to types that were not read.
+fn unread_accesses(kernel: &Kernel) -> usize {
+    let mut parts = 0;
     let mut look = |expression: &Expr| {
         let accesses = matches!(expression.kind, ExprKind::Deref(_) | ExprKind::Index(..));
         parts += usize::from(accesses && matches!(expression.ty, Type::Unknown(_)));
@@ -96,20 +102,25 @@ fn next(kernel: &Kernel, tried: &[String]) -> Option<Assumption> {
     all.find(|assumed| {
         assumed.kind == AssumptionKind::Template
             && !tried.contains(&assumed.name)
-            && alternatives(&assumed.value).next().is_some()
+            && !alternatives(&assumed.value, kernel).is_empty()
     })
     .cloned()
 }
 
-fn alternatives(value: &str) -> impl Iterator<Item = &'static str> {
+/// What else may stand in the place of an assumed value. An iterator is a pointer, where something is accessed that was not read.
+fn alternatives(value: &str, kernel: &Kernel) -> Vec<&'static str> {
     let plain = [ASSUMED_TYPE.0, ASSUMED_INTEGER.0];
-    let others: &[&str] = if plain.contains(&value) {
-        &TYPES
+    let (first, others): (&[&str], &[&str]) = if plain.contains(&value) {
+        let pointers: &[&str] = match unread_accesses(kernel) {
+            0 => &[],
+            _ => &POINTERS,
+        };
+        (pointers, &TYPES)
     } else if value.parse() == Ok(ASSUMED_NUMBER) {
-        &NUMBERS
+        (&[], &NUMBERS)
     } else {
-        &[]
+        (&[], &[])
     };
-    let value = value.to_owned();
-    others.iter().copied().filter(move |other| *other != value)
+    let all = first.iter().chain(others).copied();
+    all.filter(|other| *other != value).collect()
 }

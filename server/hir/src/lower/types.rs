@@ -136,10 +136,37 @@ impl Lowering<'_> {
             _ => {
                 let name = text_of(node, source);
                 self.type_named(name, source.space)
+                    .or_else(|| self.type_around(node, name, source))
                     .or_else(|| self.type_from_the_build(name))
                     .unwrap_or_else(|| Type::Unknown(name.to_owned()))
             }
         }
+    }
+
+    /// The type that a block or a class around the name calls so: of a method that nothing makes an instance of, and of the
+    /// function that a lambda is written in.
+    pub(super) fn type_around(&mut self, node: Node, name: &str, source: Source) -> Option<Type> {
+        let mut around = std::iter::successors(node.parent(), |around| around.parent());
+        around.find_map(|block| {
+            let holds = matches!(
+                block.kind(),
+                Kind::FieldDeclarationList | Kind::CompoundStatement
+            );
+            let mut members = if holds { parts(block) } else { Vec::new() }.into_iter();
+            members.find_map(|member| {
+                let is_alias =
+                    matches!(member.kind(), Kind::TypeDefinition | Kind::AliasDeclaration);
+                if !is_alias
+                    || member.end_byte() > node.start_byte()
+                    || !has_word(text_of(member, source), name)
+                {
+                    return None;
+                }
+                let named = self.typedefs(member, source);
+                let found = named.into_iter().find(|(of, _)| of == name);
+                found.map(|(_, ty)| ty).filter(|ty| !ty.is_unread())
+            })
+        })
     }
 
     /// The type that a class calls so, `Outer::Inner::type` in its classes.
