@@ -29,6 +29,8 @@ type ByName = FxHashMap<Box<OsStr>, Vec<PathBuf>>;
 
 /// The header-like files of a workspace of which is made use.
 const MAX_INDEXED: usize = 200_000;
+/// Folders above one that includes a header in which it is looked for.
+const MAX_ABOVE: usize = 8;
 
 const EXTENSIONS: &[&str] = &[
     "h", "hpp", "hh", "hxx", "cuh", "cu", "cl", "clh", "inc", "inl", "def", "ipp", "tcc", "hip",
@@ -92,6 +94,22 @@ impl HeaderIndex {
             .map(|(_, path)| path)
             .find(|path| files.exists(path))
             .cloned()
+    }
+
+    /// The file of that name in the folders above, which the index lacks where `.gitignore` names it and git holds it all the same.
+    fn above(
+        &self,
+        files: &dyn Files,
+        suffix: &Path,
+        folder: &Path,
+        excluded: Option<&Path>,
+    ) -> Option<PathBuf> {
+        let within = |folder: &&Path| self.roots.iter().any(|root| folder.starts_with(root));
+        let mut folders = folder.ancestors().take_while(within).take(MAX_ABOVE);
+        folders.find_map(|folder| {
+            let path = folder.join(suffix);
+            (Some(path.as_path()) != excluded && files.exists(&path)).then_some(path)
+        })
     }
 }
 
@@ -313,8 +331,10 @@ impl IncludeSearch {
             return Some(found);
         }
         // A link among the workspace's own headers may lead outside.
+        let suffix = suffix(path);
         self.index
-            .closest(files, &suffix(path), folder, excluded)
+            .closest(files, &suffix, folder, excluded)
+            .or_else(|| self.index.above(files, &suffix, folder, excluded))
             .filter(|path| may_be_read(path))
     }
 }

@@ -13,7 +13,7 @@ use super::members::{members, reals};
 use super::nodes::name_of_function;
 use super::nodes::{meant, parts, text};
 use super::objects::PROGRAMMATIC;
-use super::opt_in::{allows_large_clusters, asks_for_shared};
+use super::opt_in::allows_large_clusters;
 use super::state::Host;
 use super::value::{Extent, KernelName, Place, Step, Value, with_linked};
 use super::{Blocks, Followed, LaunchSite, Member, Met, Real};
@@ -290,6 +290,8 @@ impl Host<'_> {
         for kernel in kernels {
             let launch = HostEventKind::Launch(self.sites.len());
             self.happens(launch, &kernel.name, place.clone(), source);
+            let mut texts_asking = texts.iter().flatten();
+            let asks_for_shared = texts_asking.any(|text| self.asks_for_shared(text, &kernel.name));
             self.sites.push(Met {
                 site: LaunchSite {
                     kernel: kernel.name.clone(),
@@ -304,10 +306,7 @@ impl Host<'_> {
                     block_varies: false,
                     global: all(&config.global),
                     dynamic_shared_bytes: config.shared,
-                    asks_for_shared: texts
-                        .iter()
-                        .flatten()
-                        .any(|text| asks_for_shared(text, &kernel.name)),
+                    asks_for_shared,
                     assumes_residency,
                     cluster: config.cluster,
                     begins_early: config.begins_early,

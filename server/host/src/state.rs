@@ -15,7 +15,7 @@ use super::index::{Function, Index, Variable};
 use super::leaving::{Jump, Leaving};
 use super::library_types::LibraryType;
 use super::linked::Linked;
-use super::opt_in::sets_attributes;
+use super::opt_in::{asks_for_shared, sets_attributes};
 use super::random::Sequences;
 use super::team::Team;
 use super::value::{MOST_ELEMENTS, Meaning, Place, Scope, Step, Value};
@@ -306,6 +306,8 @@ pub(super) struct Host<'p> {
     pub(super) references: FxHashMap<String, Option<Vec<bool>>>,
     /// Texts by their addresses, and whether they set attributes of functions: each has many launches.
     attributes: FxHashMap<usize, bool>,
+    /// The same with a kernel's name, and whether they ask for much shared memory for it.
+    shared_asked: FxHashMap<(usize, String), bool>,
     pub(super) headers: Option<Vec<Arc<Expanded>>>,
     /// Variables of functions that stay from call to call, by their text and place.
     pub(super) statics: FxHashMap<(usize, usize), usize>,
@@ -337,6 +339,13 @@ impl<'p> Host<'p> {
         let address = std::ptr::from_ref(text) as usize;
         let known = self.attributes.entry(address);
         *known.or_insert_with(|| sets_attributes(&text.text))
+    }
+
+    /// True where a text asks for more shared memory for a kernel than a block has without asking.
+    pub(super) fn asks_for_shared(&mut self, text: &str, kernel: &str) -> bool {
+        let key = (text.as_ptr().addr(), kernel.to_owned());
+        let known = self.shared_asked.entry(key);
+        *known.or_insert_with(|| asks_for_shared(text, kernel))
     }
 
     /// The same for a text of several.
@@ -379,6 +388,7 @@ impl<'p> Host<'p> {
             from_main: false,
             references: FxHashMap::default(),
             attributes: FxHashMap::default(),
+            shared_asked: FxHashMap::default(),
             handles: None,
             statics: FxHashMap::default(),
             handled: FxHashMap::default(),

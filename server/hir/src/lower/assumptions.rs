@@ -10,6 +10,7 @@ use warplens_syntax::{Field, Kind, Node, is_word_part};
 
 use super::forms::{Parameter, innermost};
 use super::integers::shows_integer;
+use super::uses::Use;
 use super::{Lowering, Source, parts, text_of};
 use crate::definition::Definition;
 use crate::namespaces::Name;
@@ -64,7 +65,11 @@ impl Lowering<'_> {
             return bound;
         }
         if parameter.is_type {
-            if points(&parameter.name, kernel, source) {
+            let objects = objects_of(&parameter.name, kernel, source);
+            let mut uses = objects
+                .iter()
+                .map(|object| self.use_of(object, kernel, source));
+            if uses.any(|of| of == Some(Use::Pointer)) {
                 self.assume(&parameter.name, "float *", AssumptionKind::Template);
                 let pointer = Type::Pointer(Arc::new(ASSUMED_TYPE.1), AddressSpace::Global);
                 return Bound::Type(pointer);
@@ -194,8 +199,17 @@ impl Lowering<'_> {
                     .strip_prefix(parameter.name.as_str())
                     .is_some_and(|rest| matches!(rest.trim(), "()" | "{}"))
         });
-        let Some(count) = called else {
-            return is_handed_on(&parameter.name, &objects, kernel, source).then(any);
+        let handed = || match objects.as_slice() {
+            [object] => self.use_of(object, kernel, source),
+            _ => None,
+        };
+        let count = match called.map(Use::Called).or_else(handed) {
+            Some(Use::Called(count)) => count,
+            Some(Use::Pointer) => return None,
+            None => {
+                let handed = is_handed_on(&parameter.name, &objects, kernel, source);
+                return handed.then(any);
+            }
         };
         let unit = self.unit;
         for (name, ty) in unit.classes_in_order() {
@@ -242,7 +256,8 @@ impl Lowering<'_> {
             {
                 let name = text_of(name, source);
                 let name = name.rsplit("::").next().unwrap_or(name);
-                if !asked.contains(&(name, at)) {
+                // What an iterator is, its uses tell.
+                if name != "iterator_traits" && !asked.contains(&(name, at)) {
                     asked.push((name, at));
                 }
             }
@@ -415,46 +430,6 @@ fn shifts(name: &str, text: &str) -> bool {
         // A kernel that launches others: `<<<` is no shift.
         whole && before.ends_with("<<") && !before.ends_with("<<<")
     })
-}
-
-/// True where the kernel subscripts or dereferences parameters of that type.
-fn points(parameter: &str, kernel: Node, source: Source) -> bool {
-    let Some(body) = kernel.field(Field::Body) else {
-        return false;
-    };
-    let objects = objects_of(parameter, kernel, source);
-    let mut open = vec![body];
-    while let Some(node) = open.pop() {
-        let pointer = match node.kind() {
-            Kind::SubscriptExpression => node.field(Field::Argument),
-            Kind::PointerExpression if text_of(node, source).starts_with('*') => {
-                node.field(Field::Argument)
-            }
-            _ => None,
-        };
-        let first = pointer.map(first_operand);
-        if first.is_some_and(|first| objects.contains(&text_of(first, source))) {
-            return true;
-        }
-        open.extend(node.named_children());
-    }
-    false
-}
-
-/// `first` of `(first + i)`.
-fn first_operand(node: Node) -> Node {
-    let mut at = node;
-    loop {
-        let inner = match at.kind() {
-            Kind::ParenthesizedExpression => parts(at).into_iter().next(),
-            Kind::BinaryExpression => at.field(Field::Left),
-            _ => None,
-        };
-        match inner {
-            Some(inner) => at = inner,
-            None => return at,
-        }
-    }
 }
 
 /// The parameters of a kernel that are of that type by value.

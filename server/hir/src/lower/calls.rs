@@ -399,6 +399,11 @@ impl Lowering<'_> {
         {
             return call;
         }
+        if function.kind() != Kind::QualifiedIdentifier
+            && let Some(call) = self.static_call(&written.name, &written.explicit, &arguments, site)
+        {
+            return call;
+        }
         let is_type = match function.kind() {
             Kind::TemplateFunction | Kind::TemplateType => {
                 if self.unit.has_function(&written.name) {

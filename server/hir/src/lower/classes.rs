@@ -815,7 +815,7 @@ pub fn default_value<'t>(
 }
 
 /// An object of a class where only the class matters.
-fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
+pub(super) fn object_of(class: &Arc<Class>) -> warplens_ir::Expr {
     warplens_ir::Expr {
         kind: warplens_ir::ExprKind::List(Vec::new()),
         ty: Type::Struct(Arc::new(Struct {

@@ -1007,6 +1007,27 @@ impl Lowering<'_> {
         self.call_best(candidates, &[], arguments, site)
     }
 
+    /// A call of a member function of a class around the one being read.
+    pub(super) fn static_call(
+        &mut self,
+        name: &str,
+        explicit: &[Bound],
+        arguments: &[Expr],
+        site: Site,
+    ) -> Option<Expr> {
+        let own = self.this_class()?;
+        let outer = std::iter::successors(own.enclosing.clone(), |class| class.enclosing.clone());
+        let outer: Vec<Arc<Class>> = outer.take(DEEPEST_CALLS as usize).collect();
+        outer.into_iter().find_map(|class| {
+            let methods = self.methods(&class, name);
+            if methods.is_empty() {
+                return None;
+            }
+            let candidates = Candidate::of_methods(methods, &super::classes::object_of(&class));
+            self.call_best(candidates, explicit, arguments, site)
+        })
+    }
+
     /// A member function by its object.
     pub(super) fn method_call(
         &mut self,

@@ -64,6 +64,7 @@ mod traits;
 mod trials;
 mod types;
 pub(crate) mod typing;
+mod uses;
 mod virtuals;
 
 use std::collections::BTreeMap;

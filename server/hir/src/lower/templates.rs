@@ -168,7 +168,7 @@ impl Lowering<'_> {
             return None;
         }
         let candidates = self.unit.templates(name);
-        let arguments = self.with_defaults(&candidates, arguments);
+        let arguments = self.with_defaults(&candidates, arguments, &Vec::new());
         let shown = spell_instance(name.last, &arguments);
         let spelled = joined(&space, &key_of_instance(name.last, &arguments)).to_string();
         if let Some(known) = self.instances.get(&spelled).cloned() {
@@ -209,8 +209,8 @@ impl Lowering<'_> {
         member: Option<(Expr, &Bindings)>,
     ) -> Option<Type> {
         self.depth += 1;
-        let all = match member {
-            Some(_) => self.with_defaults(&candidates, arguments),
+        let all = match &member {
+            Some((_, outer)) => self.with_defaults(&candidates, arguments, outer),
             None => arguments.to_vec(),
         };
         let mut best: Option<(usize, Bindings, Definition)> = None;
@@ -238,8 +238,14 @@ impl Lowering<'_> {
         found
     }
 
-    /// The arguments with those that the template itself, defined or only declared, gives.
-    fn with_defaults(&mut self, candidates: &[Definition], arguments: &[Bound]) -> Vec<Bound> {
+    /// The arguments with those that the template itself, defined or only declared, gives; `outer`: what the class binds that it is
+    /// a member of.
+    fn with_defaults(
+        &mut self,
+        candidates: &[Definition],
+        arguments: &[Bound],
+        outer: &Bindings,
+    ) -> Vec<Bound> {
         let mut all = arguments.to_vec();
         for candidate in candidates {
             let source = Source::of(candidate);
@@ -250,7 +256,7 @@ impl Lowering<'_> {
                 continue;
             }
             let own = self.parameters(template, source);
-            let mut bindings: Bindings = Vec::new();
+            let mut bindings = outer.clone();
             for (at, parameter) in own.iter().enumerate() {
                 if parameter.pack {
                     break;
@@ -294,7 +300,8 @@ impl Lowering<'_> {
         if patterns.len() < arguments.len() && !rest {
             let written = text_of(name.field(Field::Name)?, source);
             let primary = self.unit.templates(Name::new(written, source.space));
-            if self.with_defaults(&primary, &arguments[..patterns.len()]) != arguments {
+            let given = &arguments[..patterns.len()];
+            if self.with_defaults(&primary, given, &Vec::new()) != arguments {
                 return None;
             }
         } else if patterns.len() != arguments.len()
