@@ -202,7 +202,7 @@ fn pairs(code: &str) -> Vec<String> {
     found
 }
 
-/// The strings of a line of Python that are written out: none that is a part of what is computed.
+/// The strings of a line of Python in full: none that is a part of what is computed.
 fn strings(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -104,6 +104,10 @@ impl HeaderIndex {
         folder: &Path,
         excluded: Option<&Path>,
     ) -> Option<PathBuf> {
+        let extension = suffix.extension().and_then(OsStr::to_str);
+        if !extension.is_some_and(is_header) {
+            return None;
+        }
         let within = |folder: &&Path| self.roots.iter().any(|root| folder.starts_with(root));
         let mut folders = folder.ancestors().take_while(within).take(MAX_ABOVE);
         folders.find_map(|folder| {

@@ -35,6 +35,8 @@ pub(crate) struct Measure<'a> {
     pub(crate) grid_assumed: bool,
     /// What was taken for something to read the kernel at all: a type, a template parameter.
     pub(crate) taken: &'a [&'a str],
+    /// How the tensors of some parameters are taken to lie in memory.
+    pub(crate) layouts: &'a [(&'a str, &'a str)],
     /// Why unknown values are unknown.
     pub(crate) reasons: &'a FxHashMap<Symbol, NoValue>,
     /// Unknown values that move evenly along a sum of coordinates.
@@ -390,6 +392,7 @@ impl Measure<'_> {
             access.certainty = Certainty::Exact;
             access.other_case = self.other_case(draft, context, &conditions, &sums);
             access.constraints = conditions.texts;
+            access.constraints.extend(self.layout_of(draft));
         }
         access.why = match access.certainty {
             Certainty::Exact => None,
@@ -540,6 +543,16 @@ impl Measure<'_> {
                 let addresses = &case.values[0][..lanes];
                 cost(profile, draft.kind(), addresses, case.active)
             })
+    }
+
+    /// How the tensor lies in memory that an access goes to, as the figures have it.
+    fn layout_of(&self, draft: &AccessDraft) -> Option<String> {
+        let is_of = |name: &str| {
+            let rest = draft.array.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let (name, layout) = self.layouts.iter().find(|(name, _)| is_of(name))?;
+        Some(format!("{name} is {layout}"))
     }
 
     /// What the access costs one value beside the one assumed, where that is another figure.

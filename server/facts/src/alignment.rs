@@ -5,7 +5,7 @@ use warplens_symbolic::{Id, Node, Query, Symbol, SymbolSet};
 use crate::access::{Measure, OTHER_BUDGET, Sums, by_width, cost, shape};
 use crate::cases::Cost;
 use crate::context::{Context, assumed};
-use crate::draft::AccessDraft;
+use crate::draft::{AccessDraft, word};
 use crate::facts::{AlignedRequests, Space};
 
 /// Alignments that are looked at, at most.
@@ -35,6 +35,7 @@ impl Measure<'_> {
             step = 1 << zeros.min().unwrap_or(0).min(unit.trailing_zeros());
         }
         let (constant, terms) = self.unwrapped(straight.unwrap_or(draft.address));
+        let whole = self.whole_accesses(draft, constant, &terms);
         let mut known = self.arena.constant(constant);
         let mut apart: Vec<Symbol> = Vec::new();
         for (term, factor) in terms {
@@ -44,7 +45,8 @@ impl Measure<'_> {
                 continue;
             }
             let factor = self.known_factor(term, factor).0;
-            step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
+            let zeros = factor.trailing_zeros().max(whole.trailing_zeros());
+            step = 1 << zeros.min(step.trailing_zeros());
             if !self.arena.varies_in_warp(term) {
                 continue;
             }
@@ -133,8 +135,13 @@ impl Measure<'_> {
         if draft.space == Space::Local {
             return None;
         }
-        let period = draft.period(self.profile);
+        let period = match draft.space {
+            // Of banks that take turns word by word each word is as good as the first.
+            Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.width()),
+            _ => draft.period(self.profile),
+        };
         let (constant, terms) = self.unwrapped(draft.address);
+        let whole = self.whole_accesses(draft, constant, &terms);
         let mut known = self.arena.constant(constant);
         for (term, factor) in terms {
             if self.arena.opaque(term).is_none() {
@@ -146,7 +153,7 @@ impl Measure<'_> {
             let row = assumed.iter().try_fold(times, |row, length| {
                 row.checked_mul(self.arena.value(*length)?)
             })?;
-            if self.arena.varies_in_warp(term) || row % period != 0 {
+            if self.arena.varies_in_warp(term) || row % period != 0 && whole % period != 0 {
                 return None;
             }
             if !assumed.is_empty() {
@@ -164,6 +171,7 @@ impl Measure<'_> {
     /// differ in that.
     pub(crate) fn starts(&mut self, draft: &AccessDraft, unit: i64) -> Option<Vec<Id>> {
         let (constant, terms) = self.unwrapped(draft.address);
+        let whole = self.whole_accesses(draft, constant, &terms);
         let mut known = self.arena.constant(constant);
         let mut step = unit;
         for (term, factor) in terms {
@@ -176,7 +184,8 @@ impl Measure<'_> {
                 return None;
             }
             let factor = self.known_factor(term, factor).0;
-            step = 1 << factor.trailing_zeros().min(step.trailing_zeros());
+            let zeros = factor.trailing_zeros().max(whole.trailing_zeros());
+            step = 1 << zeros.min(step.trailing_zeros());
         }
         if unit == 0 || unit / step > ALIGNMENTS {
             return None;
@@ -187,6 +196,22 @@ impl Measure<'_> {
             self.arena.add(known, shift)
         });
         Some(starts.collect())
+    }
+
+    /// The bytes of which what is not known of an address is a multiple, because the address itself is one of what the instruction
+    /// moves (CUDA C++ Programming Guide, Device Memory Accesses: an access that is not so aligned is an error); 1 where what is
+    /// known of it is none.
+    fn whole_accesses(&self, draft: &AccessDraft, constant: i64, terms: &[(Id, i64)]) -> i64 {
+        let natural = 1 << draft.width().trailing_zeros().min(4);
+        let is_whole = |factor: i64| factor % natural == 0;
+        let mut known = terms
+            .iter()
+            .filter(|term| self.arena.opaque(term.0).is_none());
+        if draft.width() > 0 && is_whole(constant) && known.all(|(_, factor)| is_whole(*factor)) {
+            natural
+        } else {
+            1
+        }
     }
 
     /// How many times a summand is what is not known of it, as far as the launch says: 64 of `4 * data * n` where `n` is 16. What

@@ -32,8 +32,15 @@ impl Executor<'_> {
             .kernel
             .assumed
             .iter()
-            .filter(|assumption| assumption.is_taken())
+            .filter(|assumption| assumption.is_taken() && !assumption.is_of_layout())
             .map(|assumption| assumption.name.as_str())
+            .collect();
+        let layouts: Vec<(&str, &str)> = self
+            .kernel
+            .assumed
+            .iter()
+            .filter(|assumption| assumption.is_of_layout())
+            .map(|assumption| (assumption.name.as_str(), assumption.value.as_str()))
             .collect();
         let symbols = |ids: [Id; 3], arena: &Arena| {
             ids.map(|id| arena.as_symbol(id).expect("made as symbols"))
@@ -58,6 +65,7 @@ impl Executor<'_> {
             block_assumed,
             grid_assumed,
             taken: &taken,
+            layouts: &layouts,
             reasons: &self.reasons,
             evenly: &self.evenly,
         };
@@ -116,7 +124,8 @@ impl Executor<'_> {
             .map(|draft| measure.branch(draft))
             .collect();
         measure.hazards(&self.barriers, &mut branches);
-        let assumed = block_assumed || grid_assumed || !taken.is_empty();
+        let taken = !taken.is_empty() || !layouts.is_empty();
+        let assumed = block_assumed || grid_assumed || taken;
         let ran = self.run_on_contents(assumed, &mut accesses, &mut branches, &mut executions);
         if !ran && !assumed {
             self.count_what_is_open(&mut accesses, &mut branches);

@@ -1374,7 +1374,20 @@ impl Host<'_> {
         let arguments = node.field(Field::Arguments)?;
         match function.kind() {
             Kind::FieldExpression => {
-                let name = text(function.field(Field::Field)?, source);
+                let called = function.field(Field::Field)?;
+                // `tensor.data_ptr<float>()`.
+                if let (Some(name), Some(list)) =
+                    (called.field(Field::Name), called.field(Field::Arguments))
+                {
+                    if !text(name, source).ends_with("data_ptr") {
+                        return None;
+                    }
+                    let ty = parts(list).into_iter().next()?;
+                    let ty =
+                        self.lowered(&[ty], source, |lowering| lowering.host_type(ty, source))?;
+                    return Some(Type::Pointer(Arc::new(ty), AddressSpace::Global));
+                }
+                let name = text(called, source);
                 if !matches!(name, "data" | "get" | "begin" | "Data") {
                     return None;
                 }

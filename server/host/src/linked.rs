@@ -82,6 +82,12 @@ impl Linked {
         self.most < i64::MAX
     }
 
+    /// What it never is more than, where something limits it.
+    pub(super) fn limit(&self) -> Option<u64> {
+        let limited = self.is_limited().then_some(self.most);
+        limited.and_then(|most| u64::try_from(most).ok())
+    }
+
     /// The lesser of it and a number.
     pub(super) fn at_most(self, most: i64) -> Option<Linked> {
         (self.whole && most > 0).then(|| Linked {

@@ -398,13 +398,16 @@ impl Value {
         Some([x?, y?, z?])
     }
 
-    /// The extents that are known, where some are not.
+    /// The extents that are known, where some are not; of one that is at most a number, `min(n, 512)`, what it is for large ones.
     pub(super) fn sides(&self) -> [Option<u64>; 3] {
-        let sides = self.extents().each_ref().map(Extent::known);
-        if sides.iter().all(Option::is_some) {
+        let extents = self.extents();
+        if extents.iter().all(|extent| extent.known().is_some()) {
             return [None; 3];
         }
-        sides
+        extents.each_ref().map(|extent| match extent {
+            Extent::Linked(linked) => linked.limit(),
+            extent => extent.known(),
+        })
     }
 
     /// What a step leads to.

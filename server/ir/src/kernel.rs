@@ -197,7 +197,7 @@ pub enum ExprKind {
 pub enum Opaque {
     /// It was not understood, or nothing says what it is.
     Unknown,
-    /// The build's options decide it: one function of its parts for the whole launch.
+    /// The build decides it, by its options or by a type that was not read: one function of its parts for the whole launch.
     Build,
     /// It came with the structure around it, from memory, another lane or a matrix product: it depends on data.
     Loaded,
@@ -398,6 +398,11 @@ pub enum AssumptionKind {
 }
 
 impl Assumption {
+    /// True where a tensor of a library is taken to lie in memory in some way, which matters to who accesses that tensor.
+    pub fn is_of_layout(&self) -> bool {
+        matches!(self.kind, AssumptionKind::Layout)
+    }
+
     /// True where something definite was taken, on which figures hang.
     pub fn is_taken(&self) -> bool {
         match self.kind {

@@ -349,7 +349,13 @@ impl Engine {
                         contents.program_with(&text, &headers, std::slice::from_ref(&main.text));
                     let (text, items) = (&program.text, &program.items);
                     let sites = launch_sites_through(text, items, &program.unit, launchers.clone());
-                    sites.iter().map(LaunchSite::without_classes).collect()
+                    // A kernel that the caller has itself is another one.
+                    let is_own = |site: &&LaunchSite| {
+                        let mut own = items.iter();
+                        own.any(|item| matches!(&item.kind, ItemKind::Kernel(name) if *name == site.kernel))
+                    };
+                    let sites = sites.iter().filter(|site| !is_own(site));
+                    sites.map(LaunchSite::without_classes).collect()
                 });
                 let versions = text.versions.iter().map(|(path, _)| path.clone());
                 (sites, versions.collect::<Vec<PathBuf>>())

@@ -17,6 +17,7 @@ mod library_objects;
 mod members;
 mod modern;
 mod namespaces;
+mod open_types;
 mod opencl_two;
 mod reading;
 mod reads;

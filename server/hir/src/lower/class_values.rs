@@ -30,7 +30,8 @@ impl Lowering<'_> {
         let kind = match value {
             Some(value) => ExprKind::Float(Some(Real::from(value))),
             None if ty.is_float() => ExprKind::Float(None),
-            None => ExprKind::Opaque(Opaque::Unknown, Vec::new()),
+            // One number for the whole launch.
+            None => ExprKind::Opaque(Opaque::Build, Vec::new()),
         };
         Some(Expr { kind, ty, site })
     }

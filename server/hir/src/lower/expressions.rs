@@ -289,7 +289,8 @@ impl Lowering<'_> {
                     0
                 };
                 if size == 0 {
-                    return make(ExprKind::Opaque(Opaque::Unknown, Vec::new()), Type::SIZE);
+                    // One number for the whole launch.
+                    return make(ExprKind::Opaque(Opaque::Build, Vec::new()), Type::SIZE);
                 }
                 make(ExprKind::Int(size as i64), Type::SIZE)
             }
