@@ -25,6 +25,9 @@ mod touched;
 mod versions;
 mod views;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{Controls, Kernel, Site, Storage, Type, VarId};
 
@@ -64,6 +67,8 @@ pub(crate) struct Builder<'k> {
     pub(crate) graph: Graph,
     /// Where instructions go; nowhere where no thread comes.
     at: Option<B>,
+    /// The scalars of structures whose fields share bytes, by their addresses.
+    layouts: RefCell<FxHashMap<usize, Rc<Scalars<'k>>>>,
     env: Env,
     known: FxHashMap<(Op, Ty, Args), V>,
     /// The subscripts among them.
@@ -145,6 +150,7 @@ impl<'k> Builder<'k> {
             options,
             controls,
             graph: Graph::default(),
+            layouts: RefCell::default(),
             at: None,
             env: Env::default(),
             known: FxHashMap::default(),

@@ -4,7 +4,8 @@
 //! joins several; a write puts the parts together again. A part of what was joined is what was put there, so that nothing is paid
 //! where a value only passes through.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use warplens_ir::{Struct, Type, VarId};
 
@@ -42,13 +43,14 @@ pub(super) fn layout(structure: &Struct) -> Scalars<'_> {
         all.extend(inner.map(|(at, ty)| (at + field.offset as u32, ty)));
     }
     all.sort_by_key(|(at, ty)| (std::cmp::Reverse(ty.size()), *at));
-    let mut taken: Vec<Range<u64>> = Vec::new();
+    let mut taken: BTreeMap<u64, u64> = BTreeMap::new();
     all.retain(|(at, ty)| {
-        let bytes = u64::from(*at)..u64::from(*at) + ty.size();
-        let apart = |of: &Range<u64>| of.end <= bytes.start || bytes.end <= of.start;
-        let free = bytes.end <= structure.size && taken.iter().all(apart);
+        let (start, end) = (u64::from(*at), u64::from(*at) + ty.size());
+        // Of those apart from each other the last that begins before this one ends is the one that may reach into it.
+        let before = taken.range(..end).next_back();
+        let free = end <= structure.size && before.is_none_or(|(_, of)| *of <= start);
         if free {
-            taken.push(bytes);
+            taken.insert(start, end);
         }
         free
     });
@@ -56,40 +58,48 @@ pub(super) fn layout(structure: &Struct) -> Scalars<'_> {
     all
 }
 
-/// The scalar that holds a byte of a type: its first byte.
-fn scalar_at(mut ty: &Type, offset: u32) -> Option<(u32, &Type)> {
-    let mut start = 0;
-    loop {
-        let at = u64::from(offset - start);
-        if at >= ty.size() {
-            return None;
-        }
-        match ty {
-            Type::Vector(element, _) | Type::Array(element, Some(_)) => {
-                start += (at / element.size() * element.size()) as u32;
-                ty = element;
+impl<'k> Builder<'k> {
+    /// The scalar that holds a byte of a type: its first byte.
+    fn scalar_at(&self, mut ty: &'k Type, offset: u32) -> Option<(u32, &'k Type)> {
+        let mut start = 0;
+        loop {
+            let at = u64::from(offset - start);
+            if at >= ty.size() {
+                return None;
             }
-            Type::Struct(structure) if overlaps(structure) => {
-                let holds = |(of, ty): &(u32, &Type)| {
-                    (u64::from(*of)..u64::from(*of) + ty.size()).contains(&at)
-                };
-                let found = layout(structure).into_iter().find(holds)?;
-                return Some((start + found.0, found.1));
+            match ty {
+                Type::Vector(element, _) | Type::Array(element, Some(_)) => {
+                    start += (at / element.size() * element.size()) as u32;
+                    ty = element;
+                }
+                Type::Struct(structure) if overlaps(structure) => {
+                    let all = self.layout(structure);
+                    let behind = all.partition_point(|(of, _)| u64::from(*of) <= at);
+                    let (of, ty) = *all.get(behind.checked_sub(1)?)?;
+                    let holds = at < u64::from(of) + ty.size();
+                    return holds.then_some((start + of, ty));
+                }
+                Type::Struct(structure) => {
+                    let holds = |field: &&warplens_ir::Field| {
+                        (field.offset..field.offset + field.ty.size()).contains(&at)
+                    };
+                    let field = structure.fields.iter().find(holds)?;
+                    start += field.offset as u32;
+                    ty = &field.ty;
+                }
+                ty => return Some((start, ty)),
             }
-            Type::Struct(structure) => {
-                let holds = |field: &&warplens_ir::Field| {
-                    (field.offset..field.offset + field.ty.size()).contains(&at)
-                };
-                let field = structure.fields.iter().find(holds)?;
-                start += field.offset as u32;
-                ty = &field.ty;
-            }
-            ty => return Some((start, ty)),
         }
     }
-}
 
-impl<'k> Builder<'k> {
+    /// The scalars of a structure whose fields share bytes, kept: each access to one of thousands of elements asks.
+    fn layout(&self, structure: &'k Struct) -> Rc<Scalars<'k>> {
+        let key = std::ptr::from_ref(structure).addr();
+        let mut kept = self.layouts.borrow_mut();
+        let made = || Rc::new(layout(structure));
+        Rc::clone(kept.entry(key).or_insert_with(made))
+    }
+
     pub(super) fn cell(&self, id: VarId, offset: u32, ty: &Type) -> Cell<'k> {
         let kernel = self.kernel;
         let whole = &kernel.var(id).ty;
@@ -97,7 +107,7 @@ impl<'k> Builder<'k> {
         if whole == ty || size == 0 {
             return Cell::Same;
         }
-        match scalar_at(whole, offset) {
+        match self.scalar_at(whole, offset) {
             Some((start, cell)) if start == offset && cell.size() == size => Cell::Same,
             Some((start, cell))
                 if u64::from(offset) + size <= u64::from(start) + cell.size()
@@ -120,7 +130,7 @@ impl<'k> Builder<'k> {
         let mut found = Vec::new();
         let mut at = offset;
         while at < offset + size {
-            match scalar_at(whole, at) {
+            match self.scalar_at(whole, at) {
                 Some((start, cell)) => {
                     found.push((start, cell));
                     at = start + (cell.size() as u32).max(1);
