@@ -485,6 +485,125 @@ template <class K, int X, int N, class V = NullType, int B = 4, class... P> stru
         cub_sort_pairs(keys, values, first, last);
     }
 };
+
+template <class K, int W, int N, class V, bool B> struct cub_merge_sort {
+    union TempStorage { K keys[W * N + 1]; V values[W * N + 1]; };
+    TempStorage *storage;
+    __device__ static void cub_wait() { if constexpr (B) { __syncthreads(); } else { __syncwarp(); } }
+    template <class Op> __device__ static void cub_network(K (&keys)[N], int (&from)[N], Op op) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+#pragma unroll
+            for (int j = 1 & i; j < N - 1; j += 2) {
+                if (op(keys[j + 1], keys[j])) {
+                    K k = keys[j]; keys[j] = keys[j + 1]; keys[j + 1] = k;
+                    int f = from[j]; from[j] = from[j + 1]; from[j + 1] = f;
+                }
+            }
+        }
+    }
+    template <bool P, class Op> __device__ void cub_sort(K (&keys)[N], V (&values)[N], Op op) {
+        int thread = threadIdx.x % W;
+        int from[N];
+#pragma unroll
+        for (int i = 0; i < N; ++i) { from[i] = thread * N + i; }
+        cub_network(keys, from, op);
+        if constexpr (P) { cub_scatter(values, from); }
+#pragma unroll
+        for (int merged = 2; merged <= W; merged *= 2) {
+            cub_wait();
+#pragma unroll
+            for (int i = 0; i < N; ++i) { storage->keys[thread * N + i] = keys[i]; }
+            cub_wait();
+            int size = merged / 2 * N;
+            int first = (thread & ~(merged - 1)) * N, second = first + size, end = second + size;
+            int diagonal = (thread & (merged - 1)) * N;
+            int low = diagonal > size ? diagonal - size : 0, high = diagonal < size ? diagonal : size;
+            while (low < high) {
+                int middle = (low + high) / 2;
+                if (op(storage->keys[second + diagonal - 1 - middle], storage->keys[first + middle])) { high = middle; }
+                else { low = middle + 1; }
+            }
+            int a = first + low, b = second + diagonal - low;
+            K one = storage->keys[a], other = storage->keys[b];
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                bool takes = b < end && (a >= second || op(other, one));
+                keys[i] = takes ? other : one;
+                from[i] = takes ? b++ : a++;
+                if (takes) { other = storage->keys[b]; } else { one = storage->keys[a]; }
+            }
+            if constexpr (P) { cub_wait(); cub_scatter(values, from); }
+        }
+    }
+    __device__ void cub_scatter(V (&values)[N], int (&from)[N]) {
+        int thread = threadIdx.x % W;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->values[thread * N + i] = values[i]; }
+        cub_wait();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { values[i] = storage->values[from[i]]; }
+    }
+    template <class Op> __device__ void Sort(K (&keys)[N], Op op) { V none[N]; cub_sort<false>(keys, none, op); }
+    template <class Op> __device__ void Sort(K (&keys)[N], Op op, int valid, K last) {
+        V none[N];
+        int thread = threadIdx.x % W;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { if (thread * N + i >= valid) { keys[i] = last; } }
+        cub_sort<false>(keys, none, op);
+    }
+    template <class Op> __device__ void Sort(K (&keys)[N], V (&values)[N], Op op) { cub_sort<true>(keys, values, op); }
+    template <class Op> __device__ void StableSort(K (&keys)[N], Op op) { V none[N]; cub_sort<false>(keys, none, op); }
+    template <class Op> __device__ void StableSort(K (&keys)[N], V (&values)[N], Op op) { cub_sort<true>(keys, values, op); }
+};
+template <class K, int X, int N, class V = NullType, int Y = 1, int Z = 1> struct BlockMergeSort : cub_merge_sort<K, X, N, V, true> {
+    using TempStorage = typename cub_merge_sort<K, X, N, V, true>::TempStorage;
+    __device__ BlockMergeSort(TempStorage &s) { this->storage = &s; }
+    __device__ BlockMergeSort() { __shared__ TempStorage own; this->storage = &own; }
+};
+template <class K, int N, int W = 32, class V = NullType> struct WarpMergeSort : cub_merge_sort<K, W, N, V, false> {
+    using TempStorage = typename cub_merge_sort<K, W, N, V, false>::TempStorage;
+    __device__ WarpMergeSort(TempStorage &s) { this->storage = &s; }
+};
+
+template <class T> struct Traits;
+template <> struct Traits<float> {
+    using UnsignedBits = unsigned int;
+    static __device__ unsigned int TwiddleIn(unsigned int k) { return k ^ (k & 0x80000000u ? 0xffffffffu : 0x80000000u); }
+    static __device__ unsigned int TwiddleOut(unsigned int k) { return k ^ (k & 0x80000000u ? 0x80000000u : 0xffffffffu); }
+};
+template <> struct Traits<double> {
+    using UnsignedBits = unsigned long long;
+    static __device__ unsigned long long TwiddleIn(unsigned long long k) { return k ^ (k >> 63 ? ~0ull : 1ull << 63); }
+    static __device__ unsigned long long TwiddleOut(unsigned long long k) { return k ^ (k >> 63 ? 1ull << 63 : ~0ull); }
+};
+template <> struct Traits<__half> {
+    using UnsignedBits = unsigned short;
+    static __device__ unsigned short TwiddleIn(unsigned short k) { return k ^ (k & 0x8000 ? 0xffff : 0x8000); }
+    static __device__ unsigned short TwiddleOut(unsigned short k) { return k ^ (k & 0x8000 ? 0x8000 : 0xffff); }
+};
+template <> struct Traits<__nv_bfloat16> : Traits<__half> {};
+template <> struct Traits<int> {
+    using UnsignedBits = unsigned int;
+    static __device__ unsigned int TwiddleIn(unsigned int k) { return k ^ 0x80000000u; }
+    static __device__ unsigned int TwiddleOut(unsigned int k) { return k ^ 0x80000000u; }
+};
+template <> struct Traits<long> {
+    using UnsignedBits = unsigned long;
+    static __device__ unsigned long TwiddleIn(unsigned long k) { return k ^ (1ul << 63); }
+    static __device__ unsigned long TwiddleOut(unsigned long k) { return k ^ (1ul << 63); }
+};
+template <> struct Traits<unsigned int> {
+    using UnsignedBits = unsigned int;
+    static __device__ unsigned int TwiddleIn(unsigned int k) { return k; }
+    static __device__ unsigned int TwiddleOut(unsigned int k) { return k; }
+};
+template <> struct Traits<unsigned long> {
+    using UnsignedBits = unsigned long;
+    static __device__ unsigned long TwiddleIn(unsigned long k) { return k; }
+    static __device__ unsigned long TwiddleOut(unsigned long k) { return k; }
+};
+template <class T> struct NumericTraits : Traits<T> {};
 }
 namespace hipcub { using namespace cub; }
 ";

@@ -35,6 +35,7 @@ impl Unit {
         let earlier = earlier.map(|earlier| {
             let libraries = [
                 &crate::glm::LIBRARY,
+                &crate::mdspan::LIBRARY,
                 &crate::complex::LIBRARY,
                 &crate::cub::LIBRARY,
                 &crate::atomic::LIBRARY,

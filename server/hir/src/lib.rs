@@ -12,6 +12,7 @@ mod declare;
 mod definition;
 mod glm;
 mod lower;
+mod mdspan;
 pub mod misread;
 mod names;
 mod namespaces;

@@ -26,7 +26,15 @@ impl Lowering<'_> {
         given: &[(String, String)],
     ) -> Option<(String, Bound)> {
         let around = kernel.parent().unwrap_or(kernel);
-        let members = members_named(&parameter.name, text_of(around, source));
+        let mut members = members_named(&parameter.name, text_of(around, source), "::");
+        // What is asked of its objects, of the kernel's parameters and of others that it declares.
+        for object in objects_named(&parameter.name, text_of(around, source)) {
+            for member in members_named(object, text_of(around, source), ".") {
+                if !members.contains(&member) {
+                    members.push(member);
+                }
+            }
+        }
         if members.is_empty() {
             return None;
         }
@@ -75,6 +83,7 @@ impl Lowering<'_> {
             self.value_of_class(&class, member, site).is_some()
                 || self.type_of_class(ty, member).is_some()
                 || !self.methods(&class, member).is_empty()
+                || structure.fields.iter().any(|field| field.name == **member)
         })
     }
 
@@ -203,12 +212,33 @@ fn is_made_of_open(bound: &Bound, depth: u32) -> bool {
         })
 }
 
-/// The members of a parameter that a text names, `Parameter::member`, each once.
-fn members_named<'t>(parameter: &str, text: &'t str) -> Vec<&'t str> {
+/// What a text declares with a type: `Parameter name`, `const Parameter &name`.
+fn objects_named<'t>(parameter: &str, text: &'t str) -> Vec<&'t str> {
+    let mut found: Vec<&str> = Vec::new();
+    for (at, _) in text.match_indices(parameter) {
+        if text[..at].ends_with(|letter: char| is_word_part(letter) || letter == ':') {
+            continue;
+        }
+        let rest = &text[at + parameter.len()..];
+        let name = rest.trim_start_matches([' ', '&']);
+        let name = name.strip_prefix("const ").unwrap_or(name);
+        let end = name.find(|letter: char| !is_word_part(letter));
+        let name = &name[..end.unwrap_or(name.len())];
+        if name.len() < rest.len() && !name.is_empty() && !rest.starts_with(is_word_part) {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
+
+/// The members of a parameter or an object that a text names, `Parameter::member` or `object.member`, each once.
+fn members_named<'t>(parameter: &str, text: &'t str, by: &str) -> Vec<&'t str> {
     let mut found: Vec<&str> = Vec::new();
     for (at, _) in text.match_indices(parameter) {
         let before = text[..at].chars().next_back();
-        let Some(rest) = text[at + parameter.len()..].strip_prefix("::") else {
+        let Some(rest) = text[at + parameter.len()..].strip_prefix(by) else {
             continue;
         };
         if before.is_some_and(|letter| is_word_part(letter) || letter == ':') {

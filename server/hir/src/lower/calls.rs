@@ -410,11 +410,13 @@ impl Lowering<'_> {
                     None
                 } else {
                     self.instance(Name::new(&written.name, source.space), &written.explicit)
+                        .or_else(|| self.made_sequence(&written.name, &written.explicit))
                         .or_else(|| super::library::template_type(&written.name, &written.explicit))
                 }
             }
             Kind::QualifiedIdentifier if !written.explicit.is_empty() => self
                 .instance(written.qualified(source), &written.explicit)
+                .or_else(|| self.made_sequence(&written.name, &written.explicit))
                 .or_else(|| super::library::template_type(&written.name, &written.explicit)),
             _ if functions::known(&written.name, self.opencl()).is_some() => None,
             _ => self

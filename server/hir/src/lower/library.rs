@@ -174,7 +174,10 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
 pub(super) fn cub_operator(name: &str) -> Option<Type> {
     let last = name
         .strip_prefix("cub::")
-        .or_else(|| name.strip_prefix("hipcub::"))?;
+        .or_else(|| name.strip_prefix("hipcub::"));
+    let Some(last) = last else {
+        return standard_operator(name);
+    };
     let of = match last {
         "Sum" => "plus",
         "Difference" => "minus",
@@ -187,6 +190,22 @@ pub(super) fn cub_operator(name: &str) -> Option<Type> {
         _ => return None,
     };
     Some(Type::Library(format!("functor {of}").into()))
+}
+
+/// The standard library's operators without arguments, which those of a call decide: `std::plus{}`.
+fn standard_operator(name: &str) -> Option<Type> {
+    let mut spaces = [
+        "::cuda::std::",
+        "cuda::std::",
+        "::cuda::",
+        "cuda::",
+        "thrust::",
+        "std::",
+    ]
+    .iter();
+    let last = spaces.find_map(|space| name.strip_prefix(space))?;
+    let known = template_type(last, &[])?;
+    matches!(&known, Type::Library(of) if of.starts_with("functor ")).then_some(known)
 }
 
 /// `name<arguments>` of the standard library and of the toolkit.

@@ -134,6 +134,8 @@ impl Lowering<'_> {
             Kind::ForRangeLoop => self.range_loop(node, source, out),
             Kind::SwitchStatement => self.switch(node, source, out),
             Kind::ReturnStatement => self.returning(node, source, out),
+            // Device code throws nothing: the host alone comes here, in a function of both.
+            Kind::ThrowStatement => {}
             Kind::BreakStatement | Kind::ContinueStatement => {
                 let kind = if node.kind() == Kind::BreakStatement {
                     StmtKind::Break

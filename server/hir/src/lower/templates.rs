@@ -11,7 +11,7 @@ use crate::definition::Definition;
 use crate::namespaces::{Name, joined};
 use crate::types::class_of;
 use warplens_ir::{Bindings, Bound};
-use warplens_ir::{Expr, Type};
+use warplens_ir::{Expr, Struct, Type};
 
 /// How a template or a specialisation fits arguments.
 struct Fit {
@@ -332,6 +332,11 @@ impl Lowering<'_> {
                 continue;
             }
             if let Bound::Type(ty) = argument
+                && self.is_of_other_length(*pattern, ty, source)
+            {
+                return None;
+            }
+            if let Bound::Type(ty) = argument
                 && let Some(descriptor) =
                     Some(*pattern).filter(|p| p.kind() == Kind::TypeDescriptor)
                 && self.deduce(descriptor, ty, &parameters, source, &mut bindings)
@@ -540,22 +545,10 @@ impl Lowering<'_> {
                 let name = base
                     .field(Field::Name)
                     .map_or("", |name| text_of(name, source));
-                let mut given = match &class_of(structure) {
-                    Some(class) if self.names_class(name, class) && !class.arguments.is_empty() => {
-                        class.arguments.clone()
-                    }
-                    Some(class) if self.names_class(name, class) => class
-                        .bindings
-                        .iter()
-                        .map(|(_, bound)| bound.clone())
-                        .collect(),
-                    Some(_) => return false,
-                    None => match library_arguments(structure, name) {
-                        Some(arguments) => arguments,
-                        None => return false,
-                    },
-                }
-                .into_iter();
+                let Some(given) = self.arguments_as(name, structure) else {
+                    return false;
+                };
+                let mut given = given.into_iter();
                 if name == "index_sequence" {
                     given.next();
                 }
@@ -598,6 +591,48 @@ impl Lowering<'_> {
             }
             _ => false,
         }
+    }
+
+    /// The arguments of an instance of the template of that name.
+    fn arguments_as(&self, name: &str, structure: &Struct) -> Option<Vec<Bound>> {
+        match &class_of(structure) {
+            Some(class) if !self.names_class(name, class) => None,
+            Some(class) if !class.arguments.is_empty() => Some(class.arguments.clone()),
+            Some(class) => {
+                let bound = class.bindings.iter().map(|(_, bound)| bound.clone());
+                Some(bound.collect())
+            }
+            None => library_arguments(structure, name),
+        }
+    }
+
+    /// True for a pattern, `extents<I, E0>`, of fewer or more arguments than an instance of the same template has.
+    fn is_of_other_length(&self, pattern: Node, ty: &Type, source: Source) -> bool {
+        let of = match pattern.kind() {
+            Kind::TypeDescriptor => pattern.field(Field::Type),
+            _ => Some(pattern),
+        };
+        let (Some(of), Type::Struct(structure)) = (of, ty) else {
+            return false;
+        };
+        let (Some(name), Some(list)) = (of.field(Field::Name), of.field(Field::Arguments)) else {
+            return false;
+        };
+        let patterns = parts(list);
+        let Some(given) = self.arguments_as(text_of(name, source), structure) else {
+            return false;
+        };
+        let is_plain = patterns
+            .iter()
+            .all(|pattern| pattern.kind() != Kind::ParameterPackExpansion);
+        let length: usize = given
+            .iter()
+            .map(|bound| match bound {
+                Bound::Pack(all) => all.len(),
+                _ => 1,
+            })
+            .sum();
+        is_plain && patterns.len() != length
     }
 
     /// True where a template's name, an alias of a template among them, names that class.

@@ -34,6 +34,10 @@ impl Lowering<'_> {
             "is_integral" => truth(known(0)?.is_int()),
             "is_floating_point" => truth(is_built_in_float(known(0)?)),
             "is_arithmetic" => truth(known(0)?.is_int() || is_built_in_float(known(0)?)),
+            "is_fundamental" => truth(match known(0)? {
+                Type::Void | Type::Int { .. } => true,
+                ty => is_built_in_float(ty),
+            }),
             "is_scalar" => truth(!matches!(
                 known(0)?,
                 Type::Struct(_)
