@@ -283,6 +283,8 @@ impl Measure<'_> {
             return access;
         }
         if let Some(data) = self.arena.opaque(draft.address)
+            // What has no value is at no place.
+            && reason_in(self.arena, self.reasons, draft.address).is_none()
             && let Some(address) = self.without_whole_periods(draft)
         {
             let known = AccessDraft {

@@ -137,7 +137,9 @@ impl Measure<'_> {
         }
         let period = match draft.space {
             // Of banks that take turns word by word each word is as good as the first.
-            Space::Shared if self.profile.bank_rule.is_of_words() => word(draft.width()),
+            Space::Shared if self.profile.bank_rule.is_of_words() => {
+                word(draft.width()).min(draft.period(self.profile))
+            }
             _ => draft.period(self.profile),
         };
         let (constant, terms) = self.unwrapped(draft.address);

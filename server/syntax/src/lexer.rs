@@ -109,8 +109,17 @@ pub(crate) fn newlines(bytes: &[u8]) -> usize {
 
 /// Whether the line that begins at `at` begins something at the top level.
 pub(crate) fn begins_top_level(bytes: &[u8], at: usize) -> bool {
-    let word = &bytes[at..identifier_end(bytes, at)];
-    BEGINS.iter().any(|begin| begin.as_bytes() == word)
+    let end = identifier_end(bytes, at);
+    let word = &bytes[at..end];
+    if !BEGINS.iter().any(|begin| begin.as_bytes() == word) {
+        return false;
+    }
+    // `extern __shared__ float tile[];` is as good as always inside of a kernel.
+    let next = bytes[end..]
+        .iter()
+        .position(|byte| !is_horizontal(*byte))
+        .map_or(bytes.len(), |blanks| end + blanks);
+    &bytes[next..identifier_end(bytes, next)] != b"__shared__"
 }
 
 /// White space that does not end a line.

@@ -328,3 +328,11 @@ fn a_number_is_not_made_of_an_objects_pointer() {
     let text = kernel(both, "Both v{o, 1}; int m = v; o[i] = a[i + m];");
     assert_eq!(sectors(&text), [5.0, 4.0]);
 }
+
+#[test]
+fn what_begins_a_line_within_a_kernel_ends_none() {
+    let text = "template <class T> __global__ void k(T *o) {\nextern __shared__ float all[];\n\
+                all[threadIdx.x] = 1; __syncthreads(); o[threadIdx.x] = all[threadIdx.x];\n}\n\
+                void run(float *o) { k<float><<<1, 32, 128>>>(o); }\n";
+    assert_eq!(crate::reads::sectors(text), [1.0, 1.0, 4.0]);
+}
