@@ -1,5 +1,5 @@
-//! The macros that a build defines for its CUDA and HIP files, where no command line is known: what `setup.py` hands to PyTorch's
-//! `CUDAExtension`, and what `CMakeLists.txt` adds to all targets.
+//! The macros that a build defines for its CUDA and HIP files, where no command line is known: what `setup.py` hands to
+//! `CUDAExtension` of `PyTorch`, and what `CMakeLists.txt` adds to all targets.
 //!
 //! In: the text of such a file. Out: options of a compiler, `-DNAME=VALUE`. What holds: nothing is executed. What a condition decides is
 //! taken where it asks for CUDA, `if torch.cuda.is_available():`, and left out where it asks for anything else; what is computed is
@@ -18,7 +18,7 @@ pub fn in_setup(text: &str) -> Vec<String> {
     // The conditions around a line, each with its indentation.
     let mut around: Vec<(usize, Condition)> = Vec::new();
     let mut brackets = 0i32;
-    let mut defining = None;
+    let mut defining = false;
     for line in text.lines().take(MOST_LINES) {
         let code = without_comment(line);
         if code.trim().is_empty() {
@@ -32,10 +32,10 @@ pub fn in_setup(text: &str) -> Vec<String> {
             if let Some(condition) = condition_of_line(code.trim(), before) {
                 around.push((indent, condition));
             }
-            defining = None;
+            defining = false;
         }
         if code.contains("define_macros") {
-            defining = Some(());
+            defining = true;
         }
         if around
             .iter()
@@ -44,7 +44,7 @@ pub fn in_setup(text: &str) -> Vec<String> {
             for text in strings(code) {
                 found.extend(option(text));
             }
-            if defining.is_some() {
+            if defining {
                 found.extend(pairs(code));
             }
         }
@@ -131,9 +131,10 @@ fn condition(text: &str) -> Condition {
         .iter()
         .any(|of| has(of))
     {
-        return match has("not") {
-            true => Condition::Holds,
-            false => Condition::Fails,
+        return if has("not") {
+            Condition::Holds
+        } else {
+            Condition::Fails
         };
     }
     if has("version") || has("windows") || has("win32") || has("debug") {
@@ -143,9 +144,10 @@ fn condition(text: &str) -> Condition {
         return Condition::Open;
     }
     let negated = text.trim_start().starts_with("not ") && !text.contains(" is not ");
-    match negated {
-        true => Condition::Fails,
-        false => Condition::Holds,
+    if negated {
+        Condition::Fails
+    } else {
+        Condition::Holds
     }
 }
 

@@ -1,4 +1,4 @@
-//! How PyTorch's kernels get the seed and the offset of Philox, for its headers are seldom on disk.
+//! How the kernels of `PyTorch` get the seed and the offset of Philox, for its headers are seldom on disk.
 //!
 //! `at::PhiloxCudaState` has either the two numbers or, while a graph is captured, pointers to them (ATen/cuda/PhiloxCudaState.h).
 

@@ -224,10 +224,9 @@ fn objects_named<'t>(parameter: &str, text: &'t str) -> Vec<&'t str> {
         let name = name.strip_prefix("const ").unwrap_or(name);
         let end = name.find(|letter: char| !is_word_part(letter));
         let name = &name[..end.unwrap_or(name.len())];
-        if name.len() < rest.len() && !name.is_empty() && !rest.starts_with(is_word_part) {
-            if !found.contains(&name) {
-                found.push(name);
-            }
+        let is_name = name.len() < rest.len() && !name.is_empty();
+        if is_name && !rest.starts_with(is_word_part) && !found.contains(&name) {
+            found.push(name);
         }
     }
     found

@@ -867,7 +867,7 @@ const MOST_PARTS: u64 = 1 << 14;
 /// The arguments behind `template <>` of a member that is defined for one instance of its class, `Get<0>::of`.
 fn arguments_of_one<'t>(outside: &'t Definition, class: &Class) -> Option<Node<'t>> {
     let function = outside.node(&[Kind::FunctionDefinition])?;
-    let mut around = std::iter::successors(function.parent(), |around| around.parent())
+    let mut around = std::iter::successors(function.parent(), Node::parent)
         .take_while(|around| around.kind() == Kind::TemplateDeclaration);
     let is_one = around.any(|around| {
         let list = around.field(Field::Parameters);

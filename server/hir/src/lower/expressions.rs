@@ -684,6 +684,13 @@ impl Lowering<'_> {
             if let Some(value) = self.value_of_class(&class, text, site) {
                 return value;
             }
+            // `Base::field` in a member function of a class that derives from it.
+            if structure.fields.iter().any(|field| field.name == text)
+                && let Some(this) = self.current().this.clone()
+                && let Some(field) = self.member(&this, text, site)
+            {
+                return field;
+            }
             // `decltype(Class::field)`.
             if self.unevaluated > 0
                 && let Some(field) = structure.fields.iter().find(|field| field.name == text)

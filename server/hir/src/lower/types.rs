@@ -151,7 +151,7 @@ impl Lowering<'_> {
         if !text.contains(&format!("using {name}")) && !text.contains(&format!(" {name};")) {
             return None;
         }
-        let mut around = std::iter::successors(node.parent(), |around| around.parent());
+        let mut around = std::iter::successors(node.parent(), Node::parent);
         around.find_map(|block| {
             let holds = matches!(
                 block.kind(),
