@@ -170,6 +170,10 @@ fn dispatch_over_types(macros: &mut Macros) {
         macros.define(&head, &format!("{{ {cases}}}"));
         macros.define(&format!("AT_DISPATCH_CASE_{name}({names}...)"), &cases);
     }
+    // What its kernels stride over a grid with (ATen/cuda/detail/KernelUtils.h).
+    let strides = "for (TYPE i = (long)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += blockDim.x * gridDim.x)";
+    macros.define("CUDA_KERNEL_LOOP_TYPE(i, n, TYPE)", strides);
+    macros.define("CUDA_KERNEL_LOOP(i, n)", &strides.replace("TYPE", "int"));
     macros.define("AT_DISPATCH_SWITCH(TYPE, NAME, ...)", "{ __VA_ARGS__ }");
     macros.define("AT_DISPATCH_CASE(T0, ...)", &said(0));
 }

@@ -566,6 +566,243 @@ template <class K, int N, int W = 32, class V = NullType> struct WarpMergeSort :
     __device__ WarpMergeSort(TempStorage &s) { this->storage = &s; }
 };
 
+enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
+enum WarpLoadAlgorithm { WARP_LOAD_DIRECT, WARP_LOAD_STRIPED, WARP_LOAD_VECTORIZE, WARP_LOAD_TRANSPOSE };
+enum WarpStoreAlgorithm { WARP_STORE_DIRECT, WARP_STORE_STRIPED, WARP_STORE_VECTORIZE, WARP_STORE_TRANSPOSE };
+
+template <class T, int X, int Y = 1, int Z = 1, int P = 0> struct cub_neighbours {
+    struct TempStorage { T first[X * Y * Z]; T last[X * Y * Z]; };
+    TempStorage *storage;
+    template <int N> __device__ T cub_before(T (&items)[N], T other, bool given) {
+        int thread = cub_thread<X, Y, Z>();
+        storage->last[thread] = items[N - 1];
+        __syncthreads();
+        if (thread == 0) { return given ? other : items[0]; }
+        return storage->last[thread - 1];
+    }
+    template <int N> __device__ T cub_behind(T (&items)[N], T other, bool given) {
+        int thread = cub_thread<X, Y, Z>();
+        storage->first[thread] = items[0];
+        __syncthreads();
+        if (thread == X * Y * Z - 1) { return given ? other : items[N - 1]; }
+        return storage->first[thread + 1];
+    }
+};
+
+template <class T, int X, int Y = 1, int Z = 1, int P = 0> struct BlockDiscontinuity : cub_neighbours<T, X, Y, Z> {
+    using TempStorage = typename cub_neighbours<T, X, Y, Z>::TempStorage;
+    __device__ BlockDiscontinuity(TempStorage &s) { this->storage = &s; }
+    __device__ BlockDiscontinuity() { __shared__ TempStorage own; this->storage = &own; }
+    template <int N, class F, class Op> __device__ void cub_heads(F (&flags)[N], T (&items)[N], Op op, T other, bool given) {
+        T before = this->cub_before(items, other, given);
+        flags[0] = cub_thread<X, Y, Z>() == 0 && !given ? 1 : op(before, items[0]);
+#pragma unroll
+        for (int i = 1; i < N; ++i) { flags[i] = op(items[i - 1], items[i]); }
+    }
+    template <int N, class F, class Op> __device__ void cub_tails(F (&flags)[N], T (&items)[N], Op op, T other, bool given) {
+        T behind = this->cub_behind(items, other, given);
+        flags[N - 1] = cub_thread<X, Y, Z>() == X * Y * Z - 1 && !given ? 1 : op(items[N - 1], behind);
+#pragma unroll
+        for (int i = 0; i < N - 1; ++i) { flags[i] = op(items[i], items[i + 1]); }
+    }
+    template <int N, class F, class Op> __device__ void FlagHeads(F (&flags)[N], T (&items)[N], Op op) { cub_heads(flags, items, op, items[0], false); }
+    template <int N, class F, class Op> __device__ void FlagHeads(F (&flags)[N], T (&items)[N], Op op, T before) { cub_heads(flags, items, op, before, true); }
+    template <int N, class F, class Op> __device__ void FlagTails(F (&flags)[N], T (&items)[N], Op op) { cub_tails(flags, items, op, items[0], false); }
+    template <int N, class F, class Op> __device__ void FlagTails(F (&flags)[N], T (&items)[N], Op op, T behind) { cub_tails(flags, items, op, behind, true); }
+    template <int N, class F, class Op> __device__ void FlagHeadsAndTails(F (&heads)[N], F (&tails)[N], T (&items)[N], Op op) {
+        cub_heads(heads, items, op, items[0], false);
+        cub_tails(tails, items, op, items[0], false);
+    }
+};
+
+template <class T, int X, int Y = 1, int Z = 1, int P = 0> struct BlockAdjacentDifference : cub_neighbours<T, X, Y, Z> {
+    using TempStorage = typename cub_neighbours<T, X, Y, Z>::TempStorage;
+    __device__ BlockAdjacentDifference(TempStorage &s) { this->storage = &s; }
+    __device__ BlockAdjacentDifference() { __shared__ TempStorage own; this->storage = &own; }
+    template <int N, class R, class Op> __device__ void cub_left(T (&items)[N], R (&out)[N], Op op, T other, bool given) {
+        T before = this->cub_before(items, other, given);
+#pragma unroll
+        for (int i = N - 1; i > 0; --i) { out[i] = op(items[i], items[i - 1]); }
+        out[0] = cub_thread<X, Y, Z>() == 0 && !given ? items[0] : op(items[0], before);
+    }
+    template <int N, class R, class Op> __device__ void cub_right(T (&items)[N], R (&out)[N], Op op, T other, bool given) {
+        T behind = this->cub_behind(items, other, given);
+#pragma unroll
+        for (int i = 0; i < N - 1; ++i) { out[i] = op(items[i], items[i + 1]); }
+        out[N - 1] = cub_thread<X, Y, Z>() == X * Y * Z - 1 && !given ? items[N - 1] : op(items[N - 1], behind);
+    }
+    template <int N, class R, class Op> __device__ void SubtractLeft(T (&items)[N], R (&out)[N], Op op) { cub_left(items, out, op, items[0], false); }
+    template <int N, class R, class Op> __device__ void SubtractLeft(T (&items)[N], R (&out)[N], Op op, T before) { cub_left(items, out, op, before, true); }
+    template <int N, class R, class Op> __device__ void SubtractRight(T (&items)[N], R (&out)[N], Op op) { cub_right(items, out, op, items[0], false); }
+    template <int N, class R, class Op> __device__ void SubtractRight(T (&items)[N], R (&out)[N], Op op, T behind) { cub_right(items, out, op, behind, true); }
+};
+
+template <class T, int X, int Y = 1, int Z = 1, int P = 0> struct BlockShuffle {
+    struct TempStorage { T items[X * Y * Z]; };
+    TempStorage *storage;
+    __device__ BlockShuffle(TempStorage &s) { storage = &s; }
+    __device__ BlockShuffle() { __shared__ TempStorage own; storage = &own; }
+    __device__ void Offset(T input, T &output, int distance = 1) {
+        int thread = cub_thread<X, Y, Z>();
+        storage->items[thread] = input;
+        __syncthreads();
+        int from = thread + distance;
+        if (from >= 0 && from < X * Y * Z) { output = storage->items[from]; }
+    }
+    __device__ void Rotate(T input, T &output, unsigned distance = 1) {
+        unsigned thread = cub_thread<X, Y, Z>();
+        storage->items[thread] = input;
+        __syncthreads();
+        unsigned from = thread + distance;
+        output = storage->items[from >= X * Y * Z ? from - X * Y * Z : from];
+    }
+    template <int N> __device__ void Up(T (&input)[N], T (&previous)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+        storage->items[thread] = input[N - 1];
+        __syncthreads();
+#pragma unroll
+        for (int i = N - 1; i > 0; --i) { previous[i] = input[i - 1]; }
+        if (thread > 0) { previous[0] = storage->items[thread - 1]; }
+    }
+    template <int N> __device__ void Down(T (&input)[N], T (&next)[N]) {
+        int thread = cub_thread<X, Y, Z>();
+        storage->items[thread] = input[0];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < N - 1; ++i) { next[i] = input[i + 1]; }
+        if (thread < X * Y * Z - 1) { next[N - 1] = storage->items[thread + 1]; }
+    }
+};
+
+template <class T, int X, int N, int B, int A = BLOCK_HISTO_SORT, int Y = 1, int Z = 1, int P = 0> struct BlockHistogram {
+    using Sort = BlockRadixSort<T, X, N>;
+    using Ends = BlockDiscontinuity<T, X>;
+    struct Sorted { typename Sort::TempStorage sort; typename Ends::TempStorage ends; unsigned begin[B]; unsigned end[B]; };
+    union TempStorage { Sorted sorted; unsigned none; };
+    TempStorage *storage;
+    __device__ BlockHistogram(TempStorage &s) { storage = &s; }
+    __device__ BlockHistogram() { __shared__ TempStorage own; storage = &own; }
+    template <class C> __device__ void InitHistogram(C *histogram) {
+#pragma unroll
+        for (int at = cub_thread<X, Y, Z>(); at < B; at += X * Y * Z) { histogram[at] = 0; }
+    }
+    template <class C> __device__ void Composite(T (&items)[N], C *histogram) {
+        if constexpr (A == BLOCK_HISTO_ATOMIC) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) { atomicAdd(&histogram[items[i]], 1); }
+        } else {
+            int thread = cub_thread<X, Y, Z>();
+            Sort(storage->sorted.sort).Sort(items);
+            __syncthreads();
+            for (int at = thread; at < B; at += X * Y * Z) { storage->sorted.begin[at] = X * N; storage->sorted.end[at] = X * N; }
+            __syncthreads();
+            int flags[N];
+            Ends(storage->sorted.ends).FlagHeads(flags, items, [](T a, T b) { return a != b; });
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                if (flags[i]) {
+                    storage->sorted.begin[items[i]] = thread * N + i;
+                    if (thread * N + i > 0) { storage->sorted.end[items[i > 0 ? i - 1 : 0]] = thread * N + i; }
+                }
+            }
+            __syncthreads();
+            for (int at = thread; at < B; at += X * Y * Z) { histogram[at] += storage->sorted.end[at] - storage->sorted.begin[at]; }
+        }
+    }
+    template <class C> __device__ void Histogram(T (&items)[N], C *histogram) {
+        InitHistogram(histogram);
+        __syncthreads();
+        Composite(items, histogram);
+    }
+};
+
+template <class T, int N, int W = 32, int A = 0> struct WarpExchange {
+    struct TempStorage { T items[N * W]; };
+    TempStorage *storage;
+    __device__ WarpExchange(TempStorage &s) { storage = &s; }
+    __device__ WarpExchange() {}
+    template <class R> __device__ void StripedToBlocked(const T (&in)[N], R (&out)[N]) {
+        int lane = threadIdx.x % W;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[i * W + lane] = in[i]; }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = storage->items[lane * N + i]; }
+    }
+    template <class R> __device__ void BlockedToStriped(const T (&in)[N], R (&out)[N]) {
+        int lane = threadIdx.x % W;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[lane * N + i] = in[i]; }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { out[i] = storage->items[i * W + lane]; }
+    }
+    template <class I> __device__ void ScatterToStriped(T (&items)[N], I (&ranks)[N]) {
+        int lane = threadIdx.x % W;
+#pragma unroll
+        for (int i = 0; i < N; ++i) { storage->items[ranks[i]] = items[i]; }
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < N; ++i) { items[i] = storage->items[i * W + lane]; }
+    }
+};
+
+template <class T, int N, int A = WARP_LOAD_DIRECT, int W = 32, class Q = T> struct WarpLoad {
+    using Exchange = WarpExchange<T, N, W>;
+    using TempStorage = typename Exchange::TempStorage;
+    TempStorage *storage;
+    __device__ WarpLoad(TempStorage &s) { storage = &s; }
+    __device__ WarpLoad() {}
+    __device__ static int cub_place(int i) {
+        int lane = threadIdx.x % W;
+        if constexpr (A == WARP_LOAD_DIRECT || A == WARP_LOAD_VECTORIZE) { return lane * N + i; }
+        return i * W + lane;
+    }
+    __device__ void cub_arrange(T (&items)[N]) {
+        if constexpr (A == WARP_LOAD_TRANSPOSE) { Exchange(*storage).StripedToBlocked(items, items); }
+    }
+    template <class I> __device__ void Load(I from, T (&items)[N]) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) { items[i] = from[cub_place(i)]; }
+        cub_arrange(items);
+    }
+    template <class I> __device__ void Load(I from, T (&items)[N], int valid) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { items[i] = from[cub_place(i)]; } }
+        cub_arrange(items);
+    }
+    template <class I> __device__ void Load(I from, T (&items)[N], int valid, T otherwise) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) { items[i] = cub_place(i) < valid ? from[cub_place(i)] : otherwise; }
+        cub_arrange(items);
+    }
+};
+template <class T, int N, int A = WARP_STORE_DIRECT, int W = 32, class Q = T> struct WarpStore {
+    using Exchange = WarpExchange<T, N, W>;
+    using TempStorage = typename Exchange::TempStorage;
+    TempStorage *storage;
+    __device__ WarpStore(TempStorage &s) { storage = &s; }
+    __device__ WarpStore() {}
+    __device__ static int cub_place(int i) {
+        int lane = threadIdx.x % W;
+        if constexpr (A == WARP_STORE_DIRECT || A == WARP_STORE_VECTORIZE) { return lane * N + i; }
+        return i * W + lane;
+    }
+    __device__ void cub_arrange(T (&items)[N]) {
+        if constexpr (A == WARP_STORE_TRANSPOSE) { Exchange(*storage).BlockedToStriped(items, items); }
+    }
+    template <class I> __device__ void Store(I to, T (&items)[N]) {
+        cub_arrange(items);
+#pragma unroll
+        for (int i = 0; i < N; ++i) { to[cub_place(i)] = items[i]; }
+    }
+    template <class I> __device__ void Store(I to, T (&items)[N], int valid) {
+        cub_arrange(items);
+#pragma unroll
+        for (int i = 0; i < N; ++i) { if (cub_place(i) < valid) { to[cub_place(i)] = items[i]; } }
+    }
+};
+
 template <class T> struct Traits;
 template <> struct Traits<float> {
     using UnsignedBits = unsigned int;

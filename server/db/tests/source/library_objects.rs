@@ -268,3 +268,97 @@ fn fragments_of_both_types_of_16_bits_are_fragments() {
         assert_eq!(instructions(&file, [Class::Hmma]), [2], "{ty}");
     }
 }
+
+#[test]
+fn more_collectives_of_cub_move_what_they_say_between_threads() {
+    let kernel = |storage: &str, call: &str| {
+        format!(
+            "struct Less {{ template <class T> __device__ bool operator()(const T &a, const T &b) const {{ return a < b; }} }};\n\
+             struct Minus {{ template <class T> __device__ T operator()(const T &a, const T &b) const {{ return a - b; }} }};\n\
+             // warplens: block=(128) grid=(8)\n\
+             __global__ void k(const int *a, int *o) {{\n\
+                 using B = cub::{storage}; __shared__ typename B::TempStorage s[4];\n\
+                 int x[4], f[4] = {{}}; __shared__ unsigned h[256]; int w = threadIdx.x / 32;\n\
+                 for (int j = 0; j < 4; j++) x[j] = a[blockIdx.x * 512 + j * 128 + threadIdx.x];\n\
+                 {call}\n\
+                 for (int j = 0; j < 4; j++) o[blockIdx.x * 512 + j * 128 + threadIdx.x] = x[j] + f[j];\n\
+             }}\n"
+        )
+    };
+    let all = [
+        ("BlockMergeSort<int, 128, 4>", "B(s[0]).Sort(x, Less());"),
+        (
+            "BlockMergeSort<int, 128, 4, int>",
+            "B(s[0]).Sort(x, f, Less());",
+        ),
+        ("WarpMergeSort<int, 4>", "B(s[w]).Sort(x, Less());"),
+        (
+            "BlockDiscontinuity<int, 128>",
+            "B(s[0]).FlagHeads(f, x, Less());",
+        ),
+        (
+            "BlockDiscontinuity<int, 128>",
+            "B(s[0]).FlagTails(f, x, Less(), 3);",
+        ),
+        (
+            "BlockAdjacentDifference<int, 128>",
+            "B(s[0]).SubtractLeft(x, f, Minus());",
+        ),
+        (
+            "BlockAdjacentDifference<int, 128>",
+            "B(s[0]).SubtractRight(x, f, Minus());",
+        ),
+        ("BlockShuffle<int, 128>", "B(s[0]).Rotate(x[0], f[0], 3);"),
+        ("BlockShuffle<int, 128>", "B(s[0]).Up(x, f);"),
+        (
+            "BlockHistogram<int, 128, 4, 256, cub::BLOCK_HISTO_ATOMIC>",
+            "B(s[0]).Histogram(x, h);",
+        ),
+        (
+            "BlockHistogram<int, 128, 4, 256>",
+            "B(s[0]).Histogram(x, h);",
+        ),
+        ("WarpExchange<int, 4>", "B(s[w]).StripedToBlocked(x, f);"),
+        (
+            "WarpLoad<int, 4, cub::WARP_LOAD_TRANSPOSE>",
+            "B(s[w]).Load(a + blockIdx.x * 512 + w * 128, f);",
+        ),
+        (
+            "WarpStore<int, 4, cub::WARP_STORE_TRANSPOSE>",
+            "B(s[w]).Store(o + blockIdx.x * 512 + w * 128, x);",
+        ),
+    ];
+    for (storage, call) in all {
+        let file =
+            crate::reads::analysed(&kernel(storage, call), &warplens_db::Overrides::default());
+        let facts = &file.kernels[0].analysis.facts;
+        assert_eq!(facts.not_understood, [], "{storage}: {call}");
+        let shared = facts
+            .accesses
+            .iter()
+            .filter(|one| one.space == Space::Shared);
+        assert!(shared.count() > 1, "{storage}: {call}");
+    }
+    // A transposed load of four items conflicts in four banks where the lanes read their own.
+    let load = kernel(
+        "WarpLoad<int, 4, cub::WARP_LOAD_TRANSPOSE>",
+        "B(s[w]).Load(a + w * 128, f);",
+    );
+    assert!(crate::reads::sectors(&load).contains(&4.0));
+}
+
+#[test]
+fn the_loops_of_pytorchs_kernels_and_views_of_several_dimensions_are_read() {
+    let text = "__global__ void k(int n, const float *a, float *o) { CUDA_KERNEL_LOOP(i, n) { o[i] = a[8 * i]; } }\n\
+                void run(int n, const float *a, float *o) { k<<<10, 256>>>(n, a, o); }\n";
+    assert_eq!(crate::reads::sectors(text), [32.0, 4.0]);
+    let view = |layout: &str| {
+        format!(
+            "using M = cuda::std::mdspan<float, cuda::std::dextents<int, 2>, cuda::std::{layout}>;\n\
+             __global__ void k(M a, float *o) {{ o[threadIdx.x] = a(blockIdx.y, threadIdx.x); }}\n\
+             void run(M a, float *o) {{ k<<<dim3(4, 5), 256>>>(a, o); }}\n"
+        )
+    };
+    assert_eq!(crate::reads::sectors(&view("layout_right")), [4.0, 4.0]);
+    assert_eq!(crate::reads::sectors(&view("layout_left")), [32.0, 4.0]);
+}

@@ -227,6 +227,8 @@ impl Lowering<'_> {
                 let list = function_declarator(function)
                     .and_then(|declarator| declarator.field(Field::Parameters));
                 is_of_device(function, Source::of(definition))
+                    && !super::forms::returns_reference(function)
+                    && !self.gives_object(method, function)
                     && list.is_some_and(|list| parts(list).len() == count)
             });
             if fits {
@@ -234,6 +236,18 @@ impl Lowering<'_> {
             }
         }
         Some(any())
+    }
+
+    /// True for a function that gives an object of a class: what is computed with numbers is none of it.
+    fn gives_object(&mut self, method: &super::classes::Method, function: Node) -> bool {
+        let Some(given) = function.field(Field::Type) else {
+            return false;
+        };
+        let source = Source::of(&method.definition);
+        let ty = self.under(method.bindings.clone(), None, |lowering| {
+            lowering.unevaluated(|lowering| lowering.base_type(given, source))
+        });
+        matches!(ty, Type::Struct(_))
     }
 
     /// For a parameter that the kernel asks a template with: what the template's first specialisation is for,
