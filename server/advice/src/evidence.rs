@@ -57,7 +57,7 @@ fn most(ctx: &Context<'_>, finding: &Finding) -> Severity {
     let taken = |template: bool| {
         let decides = |one: &Taken| match one.kind {
             // Its strides are looked at one by one.
-            AssumptionKind::Layout => false,
+            AssumptionKind::Layout { .. } => false,
             AssumptionKind::Template => true,
             _ => !template && one.is_taken(),
         };

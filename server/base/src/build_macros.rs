@@ -1,4 +1,4 @@
-//! The macros that a build defines for its CUDA and HIP files, where no command line is known: what `setup.py` hands to
+//! The macros that a build defines for its CUDA files, where no command line is known: what `setup.py` hands to
 //! `CUDAExtension` of `PyTorch`, and what `CMakeLists.txt` adds to all targets.
 //!
 //! In: the text of such a file. Out: options of a compiler, `-DNAME=VALUE`. What holds: nothing is executed. What a condition decides is
@@ -104,7 +104,7 @@ pub fn in_cmake(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether what is behind a condition is compiled for CUDA and HIP.
+/// Whether what is behind a condition is compiled for CUDA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Holds,
@@ -258,40 +258,24 @@ fn depth_of(code: &str) -> i32 {
 
 /// The commands of a CMake file, `name(arguments)`, names in small letters.
 fn cmake_commands(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().take(MOST_LINES).map(without_comment);
+    let code: String = lines.flat_map(|line| [line, "\n"]).collect();
     let mut found = Vec::new();
-    let mut open: Option<(String, String, i32)> = None;
-    for line in text.lines().take(MOST_LINES) {
-        let line = without_comment(line);
-        let (mut name, mut arguments, mut depth) = match open.take() {
-            Some(open) => open,
-            None => match line.split_once('(') {
-                Some((name, _)) => (name.trim().to_ascii_lowercase(), String::new(), 0),
-                None => continue,
-            },
-        };
-        let rest = if arguments.is_empty() && depth == 0 {
-            line.split_once('(').map_or("", |(_, rest)| rest)
-        } else {
-            line
-        };
-        depth = depth.max(1);
-        for letter in rest.chars() {
+    let mut rest = code.as_str();
+    while let Some((before, behind)) = rest.split_once('(') {
+        let mut depth = 1;
+        let end = behind.find(|letter| {
             match letter {
                 '(' => depth += 1,
                 ')' => depth -= 1,
                 _ => {}
             }
-            if depth == 0 {
-                break;
-            }
-            arguments.push(letter);
-        }
-        if depth == 0 {
-            found.push((std::mem::take(&mut name), std::mem::take(&mut arguments)));
-        } else {
-            arguments.push(' ');
-            open = Some((name, arguments, depth));
-        }
+            depth == 0
+        });
+        let Some(end) = end else { break };
+        let name = before.split_whitespace().next_back().unwrap_or("");
+        found.push((name.to_ascii_lowercase(), behind[..end].to_owned()));
+        rest = &behind[end + 1..];
     }
     found
 }

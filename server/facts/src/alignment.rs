@@ -201,15 +201,18 @@ impl Measure<'_> {
     }
 
     /// The bytes of which what is not known of an address is a multiple, because the address itself is one of what the instruction
-    /// moves (CUDA C++ Programming Guide, Device Memory Accesses: an access that is not so aligned is an error); 1 where what is
-    /// known of it is none.
+    /// moves (CUDA C++ Programming Guide, Device Memory Accesses: another access is an error); 1 where what is known of it is none.
     fn whole_accesses(&self, draft: &AccessDraft, constant: i64, terms: &[(Id, i64)]) -> i64 {
         let natural = 1 << draft.width().trailing_zeros().min(4);
         let is_whole = |factor: i64| factor % natural == 0;
         let mut known = terms
             .iter()
             .filter(|term| self.arena.opaque(term.0).is_none());
-        if draft.width() > 0 && is_whole(constant) && known.all(|(_, factor)| is_whole(*factor)) {
+        if draft.is_aligned
+            && draft.width() > 0
+            && is_whole(constant)
+            && known.all(|(_, factor)| is_whole(*factor))
+        {
             natural
         } else {
             1

@@ -24,6 +24,8 @@ pub(crate) struct AccessDraft {
     pub(crate) remote: bool,
     pub(crate) op: Op,
     pub(crate) bytes: u32,
+    /// Its address is a multiple of what it moves: not of a copy of bytes, and of `vload4`.
+    pub(crate) is_aligned: bool,
     pub(crate) form: Form,
     /// A box of a tensor: its address is that among boxes side by side.
     pub(crate) of_tensor: bool,

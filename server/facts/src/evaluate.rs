@@ -1893,6 +1893,7 @@ impl Executor<'_> {
             shared: None,
             op,
             bytes,
+            is_aligned: false,
             form: Form::Lanes,
             of_tensor: false,
             instruction: None,
@@ -2374,6 +2375,7 @@ impl Executor<'_> {
             remote,
             op,
             bytes,
+            is_aligned: !is_by_bytes(expression),
             form: Form::Lanes,
             of_tensor: false,
             instruction: None,
@@ -2521,5 +2523,23 @@ fn is_product(expression: &Expr) -> bool {
         ExprKind::Binary(IrOp::Mul, ..) => !expression.ty.is_int(),
         ExprKind::List(parts) if parts.len() == 1 => is_product(&parts[0]),
         _ => false,
+    }
+}
+
+/// True where the lowering and not the program says of what type is accessed: copies of bytes, and vectors that lie as their
+/// elements do (`memcpy`, OpenCL C 6.13.7 vload and vstore).
+fn is_by_bytes(place: &Expr) -> bool {
+    let mut at = place;
+    loop {
+        at = match &at.kind {
+            ExprKind::Deref(of)
+            | ExprKind::Index(of, _)
+            | ExprKind::Field(of, _)
+            | ExprKind::Binary(_, of, _) => of,
+            ExprKind::Cast(written, of) => {
+                return !written && matches!(of.ty, Type::Pointer(..));
+            }
+            _ => return false,
+        };
     }
 }

@@ -32,14 +32,14 @@ impl Executor<'_> {
             .kernel
             .assumed
             .iter()
-            .filter(|assumption| assumption.is_taken() && !assumption.is_of_layout())
+            .filter(|assumption| assumption.is_taken() && !assumption.is_of_own_layout())
             .map(|assumption| assumption.name.as_str())
             .collect();
         let layouts: Vec<(&str, &str)> = self
             .kernel
             .assumed
             .iter()
-            .filter(|assumption| assumption.is_of_layout())
+            .filter(|assumption| assumption.is_of_own_layout())
             .map(|assumption| (assumption.name.as_str(), assumption.value.as_str()))
             .collect();
         let symbols = |ids: [Id; 3], arena: &Arena| {
@@ -316,7 +316,7 @@ impl Executor<'_> {
                 AssumptionKind::Template
                 | AssumptionKind::Target
                 | AssumptionKind::Unread
-                | AssumptionKind::Layout
+                | AssumptionKind::Layout { .. }
                 | AssumptionKind::Linked
                 | AssumptionKind::Conditional { .. } => "default".into(),
             };

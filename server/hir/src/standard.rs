@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use warplens_ir::Type;
 use warplens_syntax::{Expanded, Language};
 
+use crate::definition::Definition;
 use crate::types::class_of;
 use crate::{Unit, outline};
 
@@ -174,8 +175,16 @@ pub(crate) fn library(language: Language) -> Option<Arc<Unit>> {
     Some(Arc::clone(unit))
 }
 
+/// True for the function by which a view of the text above says a stride.
+pub(crate) fn says_a_stride(of: &Definition) -> bool {
+    of.text.path.as_os_str().is_empty() && of.text.text[of.range.clone()].starts_with("I stride(")
+}
+
 /// Structures within structures that are looked into.
 const DEEPEST: u32 = 4;
+
+/// How a tensor lies that one index goes through.
+pub(crate) const CONTIGUOUS: &str = "contiguous";
 
 /// How a tensor is taken to lie in memory that a type is, or holds: the views of the text above have no stride along the last
 /// dimension, and `IndexToOffset` none at all, which the library's own have.
@@ -186,7 +195,7 @@ pub(crate) fn assumed_layout(ty: &Type, depth: u32) -> Option<&'static str> {
     let own = class_of(structure).filter(|class| class.definition.text.path.as_os_str().is_empty());
     match own.as_ref().map(|class| class.name.as_str()) {
         Some("TensorAccessor") => Some("contiguous in the last dimension"),
-        Some("TensorInfo") => Some("contiguous"),
+        Some("TensorInfo") => Some(CONTIGUOUS),
         _ if depth < DEEPEST => {
             let mut fields = structure.fields.iter();
             fields.find_map(|field| assumed_layout(&field.ty, depth + 1))

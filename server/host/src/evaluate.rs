@@ -1394,9 +1394,8 @@ impl Host<'_> {
                 let object = function.field(Field::Argument)?;
                 let ty = self.type_of(object, &Value::Unknown, source);
                 // `vector->data()` is of what the pointer leads to.
-                let through = text(function, source)[object.byte_range().len()..]
-                    .trim_start()
-                    .starts_with("->");
+                let operator = function.field(Field::Operator);
+                let through = operator.is_some_and(|operator| text(operator, source) == "->");
                 let ty = match ty {
                     Type::Pointer(of, _) if through => (*of).clone(),
                     ty => ty,

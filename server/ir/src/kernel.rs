@@ -382,7 +382,10 @@ pub enum AssumptionKind {
     /// A function of the compiler or of a library; what it gives is not known.
     Unread,
     /// How a library's tensor lies in memory.
-    Layout,
+    Layout {
+        /// Offsets are computed with it, too, which other accesses may go by.
+        of_all: bool,
+    },
     /// Only the build's options can define it.
     Build {
         /// A definite meaning was taken for it; without, what depends on it is not known.
@@ -398,15 +401,17 @@ pub enum AssumptionKind {
 }
 
 impl Assumption {
-    /// True where a tensor of a library is taken to lie in memory in some way, which matters to who accesses that tensor.
-    pub fn is_of_layout(&self) -> bool {
-        matches!(self.kind, AssumptionKind::Layout)
+    /// True where a tensor of a library is taken to lie in memory in some way, which matters to the accesses of that tensor alone.
+    pub fn is_of_own_layout(&self) -> bool {
+        self.kind == AssumptionKind::Layout { of_all: false }
     }
 
     /// True where something definite was taken, on which figures hang.
     pub fn is_taken(&self) -> bool {
         match self.kind {
-            AssumptionKind::Template | AssumptionKind::Linked | AssumptionKind::Layout => true,
+            AssumptionKind::Template | AssumptionKind::Linked | AssumptionKind::Layout { .. } => {
+                true
+            }
             AssumptionKind::Target | AssumptionKind::Unread => false,
             AssumptionKind::Conditional { taken }
             | AssumptionKind::Build { taken }

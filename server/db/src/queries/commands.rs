@@ -53,9 +53,11 @@ fn of_makefile(db: &dyn Db, path: &Path) -> Option<Arc<Command>> {
     })
 }
 
-/// The macros that the project's own build defines for a CUDA or HIP file, of all folders above it.
+/// The macros that the project's own build defines for a CUDA file or a header, of all folders above it.
 fn of_project(db: &dyn Db, path: &Path) -> Option<Arc<Command>> {
-    if Language::from_path(path) == Some(Language::OpenCl) {
+    // Conditions are decided for CUDA.
+    let language = Language::from_path(path);
+    if language.is_some_and(|language| language != Language::Cuda) {
         return None;
     }
     let roots = world(db).roots(db);
@@ -63,16 +65,9 @@ fn of_project(db: &dyn Db, path: &Path) -> Option<Arc<Command>> {
     let folders: Vec<&Path> = path.ancestors().skip(1).take_while(within).collect();
     let mut words: Vec<String> = Vec::new();
     for folder in folders.iter().take(MOST_OF_PROJECT).rev() {
-        words.extend(
-            macros(db, file(db, &folder.join("CMakeLists.txt")))
-                .iter()
-                .cloned(),
-        );
-        words.extend(
-            macros(db, file(db, &folder.join("setup.py")))
-                .iter()
-                .cloned(),
-        );
+        for name in ["CMakeLists.txt", "setup.py"] {
+            words.extend_from_slice(&macros(db, file(db, &folder.join(name))));
+        }
     }
     if words.is_empty() {
         return None;

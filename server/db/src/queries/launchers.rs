@@ -131,6 +131,9 @@ fn near_launches(db: &dyn Db, of: File, kernel: Called, how: ReadAs) -> Arc<Near
     let mut read = BTreeSet::new();
     // Who includes a header may launch its kernels by its functions, and name none of them.
     for program in programs_with(db, own, how.settings()) {
+        if found.len() >= MOST_VARIANTS {
+            break;
+        }
         let said = host_program(db, file(db, &program), how.clone());
         read.extend(said.versions.iter().cloned());
         for site in &by_host(&said, &kernel, own, &program) {

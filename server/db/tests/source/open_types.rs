@@ -280,3 +280,63 @@ fn banks_take_turns_whatever_constant_lies_before_an_array() {
     // Bytes of one word may lie in two.
     assert_eq!(passes("char", "1"), None);
 }
+
+#[test]
+fn who_asks_a_tensor_for_a_stride_depends_on_how_it_lies() {
+    let text = "__global__ void k(at::PackedTensorAccessor32<float, 2> t, float *o) {\n\
+                    int i = blockIdx.x * 256 + threadIdx.x; o[i * t.stride(1)] = t[blockIdx.y][i];\n\
+                }\n\
+                void run(at::PackedTensorAccessor32<float, 2> t, float *o) { k<<<dim3(4, 5), 256>>>(t, o); }\n";
+    let file = analysed(text, &Overrides::default());
+    let accesses = &file.kernels[0].analysis.facts.accesses;
+    assert!(!accesses.iter().any(warplens_facts::facts::Access::exact));
+}
+
+#[test]
+fn a_copy_of_bytes_is_aligned_by_nothing() {
+    let text = "__global__ void k(const float *p, const int *at, float4 *o) {\n\
+                    float4 x; COPY; o[threadIdx.x] = x;\n\
+                }\n\
+                void run(const float *p, const int *at, float4 *o) { k<<<1, 32>>>(p, at, o); }\n";
+    let exact = |copy: &str| {
+        let file = analysed(&text.replace("COPY", copy), &Overrides::default());
+        let accesses = &file.kernels[0].analysis.facts.accesses;
+        accesses[accesses.len() - 2].exact()
+    };
+    // One lane of a sector each: in the middle of it or not, but for a start that is no multiple of the vector.
+    assert!(exact(
+        "x = *(const float4 *)(p + at[blockIdx.x] + threadIdx.x * 8)"
+    ));
+    assert!(!exact(
+        "memcpy(&x, p + at[blockIdx.x] + threadIdx.x * 8, 16)"
+    ));
+}
+
+#[test]
+fn patterns_may_leave_out_what_defaults_give_and_name_each_number() {
+    let text = "struct Alloc {};\n\
+                template <class T, class A = Alloc> struct Buf {};\n\
+                template <class T> struct Step { static constexpr int n = 1; };\n\
+                template <class T> struct Step<Buf<T>> { static constexpr int n = 2; };\n\
+                template <size_t A, size_t B> struct Step<std::index_sequence<A, B>> { static constexpr int n = A + B; };\n\
+                __global__ void k(float *o) { o[threadIdx.x * Step<OF>::n] = 1; }\n";
+    assert_eq!(sectors(&text.replace("OF", "int")), [4.0]);
+    assert_eq!(sectors(&text.replace("OF", "Buf<int>")), [8.0]);
+    assert_eq!(
+        sectors(&text.replace("OF", "std::index_sequence<3, 5>")),
+        [32.0]
+    );
+}
+
+#[test]
+fn loops_that_lambdas_unroll_within_each_other_are_read() {
+    let text = "template <int N, class F> __device__ void unrolled(F &&f) {\n\
+                    auto call = [&]<int... I>(std::integer_sequence<int, I...>) { (f.template operator()<I>(), ...); };\n\
+                    call(std::make_integer_sequence<int, N>());\n\
+                }\n\
+                __global__ void k(const float *a, float *o) {\n\
+                    unrolled<2>([&]<int i>() { unrolled<2>([&]<int j>() { o[(i * 2 + j) * 32 + threadIdx.x] = a[threadIdx.x * 8]; }); });\n\
+                }\n";
+    assert_eq!(losses(text), 0);
+    assert_eq!(sectors(text).len(), 8);
+}

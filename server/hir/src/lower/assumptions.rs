@@ -50,8 +50,16 @@ impl Lowering<'_> {
                 let name = param.field(Field::Declarator).map_or(*param, innermost);
                 text_of(name, source).ends_with(parameter.name.as_str())
             });
+        let mut objects = Vec::new();
+        if parameter.is_type {
+            objects = objects_of(&parameter.name, kernel, source);
+        }
+        let uses: Vec<Use> = objects
+            .iter()
+            .filter_map(|object| self.use_of(object, kernel, source))
+            .collect();
         let found = if parameter.is_type {
-            self.functor(parameter, kernel, source)
+            self.functor(parameter, &objects, &uses, kernel, source)
                 .or_else(|| self.class_with_members(parameter, kernel, source, given))
         } else {
             declared.and_then(|declared| {
@@ -65,11 +73,7 @@ impl Lowering<'_> {
             return bound;
         }
         if parameter.is_type {
-            let objects = objects_of(&parameter.name, kernel, source);
-            let mut uses = objects
-                .iter()
-                .map(|object| self.use_of(object, kernel, source));
-            if uses.any(|of| of == Some(Use::Pointer)) {
+            if uses.contains(&Use::Pointer) {
                 self.assume(&parameter.name, "float *", AssumptionKind::Template);
                 let pointer = Type::Pointer(Arc::new(ASSUMED_TYPE.1), AddressSpace::Global);
                 return Bound::Type(pointer);
@@ -184,31 +188,24 @@ impl Lowering<'_> {
     fn functor(
         &mut self,
         parameter: &Parameter,
+        objects: &[&str],
+        uses: &[Use],
         kernel: Node,
         source: Source,
     ) -> Option<(String, Bound)> {
+        // `Op()(a, b)`.
         let body = kernel.field(Field::Body)?;
-        let objects = objects_of(&parameter.name, kernel, source);
-        let any = || {
-            let said = "a function of its arguments, its cost not known".to_owned();
-            (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
-        };
         let called = called_with(body, source, |callee| {
-            objects.contains(&callee)
-                || callee
-                    .strip_prefix(parameter.name.as_str())
-                    .is_some_and(|rest| matches!(rest.trim(), "()" | "{}"))
+            callee
+                .strip_prefix(parameter.name.as_str())
+                .is_some_and(|rest| matches!(rest.trim(), "()" | "{}"))
         });
-        let handed = || match objects.as_slice() {
-            [object] => self.use_of(object, kernel, source),
-            _ => None,
-        };
-        let count = match called.map(Use::Called).or_else(handed) {
+        let count = match called.map(Use::Called).or(uses.first().copied()) {
             Some(Use::Called(count)) => count,
             Some(Use::Pointer) => return None,
             None => {
-                let handed = is_handed_on(&parameter.name, &objects, kernel, source);
-                return handed.then(any);
+                let handed = is_handed_on(&parameter.name, objects, kernel, source);
+                return handed.then(any_functor);
             }
         };
         let unit = self.unit;
@@ -235,7 +232,7 @@ impl Lowering<'_> {
                 return Some((said(name), Bound::Type(ty.clone())));
             }
         }
-        Some(any())
+        Some(any_functor())
     }
 
     /// True for a function that gives an object of a class: what is computed with numbers is none of it.
@@ -395,10 +392,13 @@ impl Lowering<'_> {
 /// For a parameter that is a function which nothing of the right shape defines.
 fn any_function(declared: Node) -> Option<(String, Bound)> {
     let of = declared.field(Field::Declarator)?;
-    (of.kind() == Kind::FunctionDeclarator).then(|| {
-        let said = "a function of its arguments, its cost not known".to_owned();
-        (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
-    })
+    (of.kind() == Kind::FunctionDeclarator).then(any_functor)
+}
+
+/// Something of which only that it is called is known.
+fn any_functor() -> (String, Bound) {
+    let said = "a function of its arguments, its cost not known".to_owned();
+    (said, Bound::Type(Type::Library(ANY_FUNCTOR.into())))
 }
 
 /// True for a function that a kernel can call.

@@ -26,30 +26,30 @@ impl Lowering<'_> {
             let kind = ExprKind::Int(value);
             return Some(Expr { kind, ty, site });
         }
-        let (value, ty) = self.scalar_of_class(class, name, 0)?;
+        let (value, ty, reason) = self.scalar_of_class(class, name, 0)?;
         let kind = match value {
             Some(value) => ExprKind::Float(Some(Real::from(value))),
             None if ty.is_float() => ExprKind::Float(None),
-            // One number for the whole launch.
-            None => ExprKind::Opaque(Opaque::Build, Vec::new()),
+            None => ExprKind::Opaque(reason, Vec::new()),
         };
         Some(Expr { kind, ty, site })
     }
 
-    /// The type of a static constant that is no array and no object, and its value where it is a number of floating point.
+    /// The type of a static constant that is no array and no object, its value where it is a number of floating point, and why another
+    /// is not known.
     fn scalar_of_class(
         &mut self,
         class: &Arc<Class>,
         name: &str,
         depth: u32,
-    ) -> Option<(Option<f64>, Type)> {
+    ) -> Option<(Option<f64>, Type, Opaque)> {
         if depth > DEEPEST_BASE || !self.look(class, name) {
             return None;
         }
         let found = self.in_class(class, |lowering, member, source| {
             let declares = matches!(member.kind(), Kind::FieldDeclaration | Kind::Declaration);
             if enumerates(member, name, source) {
-                return Some((None, Type::INT));
+                return Some((None, Type::INT, Opaque::Build));
             }
             if !declares
                 || !has_word(member, source, "static") && !has_word(member, source, "constexpr")
@@ -57,6 +57,15 @@ impl Lowering<'_> {
             {
                 return None;
             }
+            // What does not change is one number for the whole launch.
+            let fixed = ["const", "constexpr"]
+                .iter()
+                .any(|word| has_word(member, source, word));
+            let reason = if fixed {
+                Opaque::Build
+            } else {
+                Opaque::Unknown
+            };
             let base = lowering.base_type(member.field(Field::Type)?, source);
             let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
             declarators.into_iter().find_map(|declarator| {
@@ -75,7 +84,7 @@ impl Lowering<'_> {
                     (ty, _) => ty.clone(),
                 };
                 let value = read.filter(|_| ty.is_float()).and_then(|read| real(&read));
-                (ty.is_int() || ty.is_float()).then_some((value, ty))
+                (ty.is_int() || ty.is_float()).then_some((value, ty, reason))
             })
         });
         self.looking.pop();

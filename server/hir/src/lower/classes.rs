@@ -343,7 +343,7 @@ impl Lowering<'_> {
     }
 
     /// What a class or one around it gives, the innermost first.
-    fn in_enclosing<T>(
+    pub(super) fn in_enclosing<T>(
         &mut self,
         class: Arc<Class>,
         mut find: impl FnMut(&mut Self, &Arc<Class>) -> Option<T>,

@@ -685,7 +685,8 @@ impl Lowering<'_> {
                 return value;
             }
             // `Base::field` in a member function of a class that derives from it.
-            if structure.fields.iter().any(|field| field.name == text)
+            if self.unevaluated == 0
+                && structure.fields.iter().any(|field| field.name == text)
                 && let Some(this) = self.current().this.clone()
                 && let Some(field) = self.member(&this, text, site)
             {

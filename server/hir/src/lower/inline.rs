@@ -31,6 +31,8 @@ use warplens_ir::{Expr, ExprKind, Real, Runs, StaysCall, Stmt, StmtKind, Storage
 
 /// What a template parameter that was not deduced takes from how well a function fits.
 const UNTOLD: i32 = 16;
+/// Instances of one lambda within each other: loops that templates unroll within each other.
+const NESTED_LAMBDAS: usize = 6;
 
 /// A function that takes the arguments of a call: how well, its template parameters, and all arguments where a declaration gives some.
 type Viable = (i32, Constraints, Bindings, Candidate, Option<Vec<Expr>>);
@@ -336,6 +338,7 @@ impl Lowering<'_> {
         site: Site,
     ) -> Expr {
         let definition = candidate.definition.clone();
+        self.asks_strides |= crate::standard::says_a_stride(&definition);
         let value = definition
             .node(&[Kind::FunctionDefinition])
             .and_then(|of| self.constant_call(candidate, of, &bindings, arguments, site));
@@ -492,14 +495,6 @@ impl Lowering<'_> {
         let Some(lambda) = definition.node(&[Kind::LambdaExpression, Kind::BlockLiteral]) else {
             return self.opaque(site, Reason::Lambda, arguments.to_vec());
         };
-        if self
-            .frames
-            .iter()
-            .any(|frame| frame.function == callee.definition.hash)
-            || self.frames.len() as u32 > DEEPEST_CALLS
-        {
-            return self.opaque(site, Reason::Recursive, Vec::new());
-        }
         let call = Call {
             site,
             within: definition.within,
@@ -528,6 +523,13 @@ impl Lowering<'_> {
                 self.deduce(*param, &decayed(&argument.ty), &own, source, &mut deduced);
             }
             bindings.extend(deduced);
+        }
+        // One of another instance of the function around it is another one.
+        let same = self.frames.iter();
+        let same = same.filter(|frame| frame.function == definition.hash);
+        let is_again = same.clone().any(|frame| frame.bindings == bindings);
+        if is_again || same.count() > NESTED_LAMBDAS || self.frames.len() as u32 > DEEPEST_CALLS {
+            return self.opaque(site, Reason::Recursive, Vec::new());
         }
         let frame = Frame {
             scopes,
@@ -1015,16 +1017,14 @@ impl Lowering<'_> {
         arguments: &[Expr],
         site: Site,
     ) -> Option<Expr> {
-        let own = self.this_class()?;
-        let outer = std::iter::successors(own.enclosing.clone(), |class| class.enclosing.clone());
-        let outer: Vec<Arc<Class>> = outer.take(DEEPEST_CALLS as usize).collect();
-        outer.into_iter().find_map(|class| {
-            let methods = self.methods(&class, name);
+        let outer = self.this_class()?.enclosing.clone()?;
+        self.in_enclosing(outer, |lowering, class| {
+            let methods = lowering.methods(class, name);
             if methods.is_empty() {
                 return None;
             }
-            let candidates = Candidate::of_methods(methods, &super::classes::object_of(&class));
-            self.call_best(candidates, explicit, arguments, site)
+            let candidates = Candidate::of_methods(methods, &super::classes::object_of(class));
+            lowering.call_best(candidates, explicit, arguments, site)
         })
     }
 

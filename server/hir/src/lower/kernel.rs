@@ -334,13 +334,22 @@ impl Lowering<'_> {
         for id in 0..params as usize {
             if let Some(layout) = crate::standard::assumed_layout(&self.vars[id].ty, 0) {
                 let name = self.vars[id].name.clone();
-                self.assume(&name, layout, AssumptionKind::Layout);
+                // `IndexToOffset` gives offsets into any array.
+                let of_all = layout == crate::standard::CONTIGUOUS;
+                self.assume(&name, layout, AssumptionKind::Layout { of_all });
             }
         }
         self.has_layouts = self.is_of_layouts(body_node, source);
         let mut body = Vec::new();
         if !self.has_layouts {
             body = self.block(body_node, source);
+        }
+        if self.asks_strides {
+            for assumed in &mut self.assumed {
+                if let AssumptionKind::Layout { of_all } = &mut assumed.kind {
+                    *of_all = true;
+                }
+            }
         }
         // It may also be a function that it calls.
         if self.has_layouts {

@@ -1218,8 +1218,7 @@ impl Lowering<'_> {
             ));
         }
         if self.opencl()
-            && let Some(found) = self
-                .vector_access(name, arguments, site)
+            && let Some(found) = Self::vector_access(name, arguments, site)
                 .or_else(|| self.pipe_call(name, arguments, site))
                 .or_else(|| self.queue_call(name, arguments, site))
         {
@@ -1309,7 +1308,7 @@ impl Lowering<'_> {
             });
         let piece =
             number.unwrap_or_else(|| Type::Struct(Arc::new(Struct::new("", words, false, align))));
-        let place = |pointer: &Expr, lowering: &mut Self| {
+        let place = |pointer: &Expr| {
             let space = match &pointer.ty {
                 Type::Pointer(_, space) => *space,
                 _ => AddressSpace::Global,
@@ -1321,14 +1320,9 @@ impl Lowering<'_> {
             {
                 return (**place).clone();
             }
-            let at = lowering.cast(
-                pointer.clone(),
-                Type::Pointer(Arc::new(piece.clone()), space),
-                pointer.site,
-            );
-            deref(at, pointer.site)
+            deref(as_pointer_to(&piece, space, pointer), pointer.site)
         };
-        let (to, from) = (place(to, self), place(from, self));
+        let (to, from) = (place(to), place(from));
         Expr {
             kind: ExprKind::Assign(None, Box::new(to), Box::new(from)),
             ty: piece,
@@ -1356,7 +1350,7 @@ impl Lowering<'_> {
     }
 
     /// OpenCL's `vloadn(offset, pointer)` and `vstoren(value, offset, pointer)`.
-    fn vector_access(&mut self, name: &str, arguments: &[Expr], site: Site) -> Option<Expr> {
+    fn vector_access(name: &str, arguments: &[Expr], site: Site) -> Option<Expr> {
         let (store, rest) = match (name.strip_prefix("vload"), name.strip_prefix("vstore")) {
             (Some(rest), _) => (false, rest),
             (_, Some(rest)) => (true, rest),
@@ -1385,11 +1379,7 @@ impl Lowering<'_> {
         } else {
             Type::Vector(Arc::clone(of), lanes)
         };
-        let at = self.cast(
-            pointer.clone(),
-            Type::Pointer(Arc::new(ty.clone()), *space),
-            site,
-        );
+        let at = as_pointer_to(&ty, *space, pointer);
         let place = super::construct::element(at, offset.clone(), site);
         Some(match value {
             None => place,
@@ -1399,6 +1389,19 @@ impl Lowering<'_> {
                 site,
             },
         })
+    }
+}
+
+/// A pointer to the same place as one to another type, by no cast of the program: it is aligned as before.
+fn as_pointer_to(ty: &Type, space: AddressSpace, pointer: &Expr) -> Expr {
+    let ty = Type::Pointer(Arc::new(ty.clone()), space);
+    if pointer.ty == ty {
+        return pointer.clone();
+    }
+    Expr {
+        kind: ExprKind::Cast(false, Box::new(pointer.clone())),
+        ty,
+        site: pointer.site,
     }
 }
 

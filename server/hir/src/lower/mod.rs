@@ -232,6 +232,8 @@ pub struct Lowering<'u> {
     labels: Vec<jumps::Label>,
     /// What it computes with are CuTe's layouts.
     has_layouts: bool,
+    /// A stride of a library's tensor was asked for.
+    asks_strides: bool,
     /// Functions that may call themselves, as depths of calls; true where one did.
     looped: Vec<(usize, bool)>,
     /// Members being looked up, by class and name: a lookup inside itself finds nothing.
@@ -266,6 +268,7 @@ impl<'u> Lowering<'u> {
             not_understood: Vec::new(),
             template_args: Vec::new(),
             has_layouts: false,
+            asks_strides: false,
             assumed: Vec::new(),
             undefined: Vec::new(),
             calls: Vec::new(),

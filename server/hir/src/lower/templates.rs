@@ -549,9 +549,6 @@ impl Lowering<'_> {
                     return false;
                 };
                 let mut given = given.into_iter();
-                if name == "index_sequence" {
-                    given.next();
-                }
                 for pattern in parts(list) {
                     let text = text_of(pattern, source).trim();
                     if pattern.kind() == Kind::ParameterPackExpansion {
@@ -595,18 +592,24 @@ impl Lowering<'_> {
 
     /// The arguments of an instance of the template of that name.
     fn arguments_as(&self, name: &str, structure: &Struct) -> Option<Vec<Bound>> {
-        match &class_of(structure) {
-            Some(class) if !self.names_class(name, class) => None,
-            Some(class) if !class.arguments.is_empty() => Some(class.arguments.clone()),
+        let mut all = match &class_of(structure) {
+            Some(class) if !self.names_class(name, class) => return None,
+            Some(class) if !class.arguments.is_empty() => class.arguments.clone(),
             Some(class) => {
                 let bound = class.bindings.iter().map(|(_, bound)| bound.clone());
-                Some(bound.collect())
+                bound.collect()
             }
-            None => library_arguments(structure, name),
+            None => return library_arguments(structure, name),
+        };
+        // An alias: the type of its numbers is given.
+        if name == "index_sequence" && !all.is_empty() {
+            all.remove(0);
         }
+        Some(all)
     }
 
-    /// True for a pattern, `extents<I, E0>`, of fewer or more arguments than an instance of the same template has.
+    /// True for a pattern, `extents<I, E0>`, of fewer or more arguments than an instance of the same template has, one that takes any
+    /// number of them: what others lack, defaults give.
     fn is_of_other_length(&self, pattern: Node, ty: &Type, source: Source) -> bool {
         let of = match pattern.kind() {
             Kind::TypeDescriptor => pattern.field(Field::Type),
@@ -618,21 +621,21 @@ impl Lowering<'_> {
         let (Some(name), Some(list)) = (of.field(Field::Name), of.field(Field::Arguments)) else {
             return false;
         };
+        let takes_any = class_of(structure).is_some_and(|class| {
+            let mut bindings = class.bindings.iter();
+            bindings.any(|(_, bound)| matches!(bound, Bound::Pack(_)))
+        });
         let patterns = parts(list);
-        let Some(given) = self.arguments_as(text_of(name, source), structure) else {
+        let is_pack = |pattern: &Node| pattern.kind() == Kind::ParameterPackExpansion;
+        if !takes_any || patterns.iter().any(is_pack) {
             return false;
+        }
+        let given = self.arguments_as(text_of(name, source), structure);
+        let length = |bound: &Bound| match bound {
+            Bound::Pack(all) => all.len(),
+            _ => 1,
         };
-        let is_plain = patterns
-            .iter()
-            .all(|pattern| pattern.kind() != Kind::ParameterPackExpansion);
-        let length: usize = given
-            .iter()
-            .map(|bound| match bound {
-                Bound::Pack(all) => all.len(),
-                _ => 1,
-            })
-            .sum();
-        is_plain && patterns.len() != length
+        given.is_some_and(|given| given.iter().map(length).sum::<usize>() != patterns.len())
     }
 
     /// True where a template's name, an alias of a template among them, names that class.

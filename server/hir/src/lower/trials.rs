@@ -45,7 +45,7 @@ pub(super) fn best(
     let mut tried: Vec<String> = Vec::new();
     while let Some(assumed) = next(&best, &tried) {
         tried.push(assumed.name.clone());
-        for value in alternatives(&assumed.value, &best) {
+        for value in alternatives(&assumed.value, unread_accesses(&best) > 0) {
             if trials == MOST_TRIALS || spent > MOST_EXPRESSIONS || least == 0 {
                 return best;
             }
@@ -102,19 +102,16 @@ fn next(kernel: &Kernel, tried: &[String]) -> Option<Assumption> {
     all.find(|assumed| {
         assumed.kind == AssumptionKind::Template
             && !tried.contains(&assumed.name)
-            && !alternatives(&assumed.value, kernel).is_empty()
+            && !alternatives(&assumed.value, false).is_empty()
     })
     .cloned()
 }
 
 /// What else may stand in the place of an assumed value. An iterator is a pointer, where something is accessed that was not read.
-fn alternatives(value: &str, kernel: &Kernel) -> Vec<&'static str> {
+fn alternatives(value: &str, accesses: bool) -> Vec<&'static str> {
     let plain = [ASSUMED_TYPE.0, ASSUMED_INTEGER.0];
     let (first, others): (&[&str], &[&str]) = if plain.contains(&value) {
-        let pointers: &[&str] = match unread_accesses(kernel) {
-            0 => &[],
-            _ => &POINTERS,
-        };
+        let pointers: &[&str] = if accesses { &POINTERS } else { &[] };
         (pointers, &TYPES)
     } else if value.parse() == Ok(ASSUMED_NUMBER) {
         (&[], &NUMBERS)

@@ -146,7 +146,7 @@ impl Lowering<'_> {
     /// The type that a block or a class around the name calls so: of a method that nothing makes an instance of, and of the
     /// function that a lambda is written in.
     pub(super) fn type_around(&mut self, node: Node, name: &str, source: Source) -> Option<Type> {
-        // Each step up a tree costs as much as the tree is deep.
+        // The parent of a node is looked for from the root: only where the text says such a name at all.
         let text = &source.parsed.text;
         if !text.contains(&format!("using {name}")) && !text.contains(&format!(" {name};")) {
             return None;

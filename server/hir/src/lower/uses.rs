@@ -22,7 +22,7 @@ pub(super) enum Use {
 }
 
 impl Lowering<'_> {
-    /// The first use that tells what an object is; nothing where it is only handed to what was not read.
+    /// A use that tells what an object is, of the kernel before that of functions; nothing where it is only handed to what was not read.
     pub(super) fn use_of(&self, object: &str, function: Node, source: Source) -> Option<Use> {
         let mut seen = FxHashSet::default();
         self.use_in(object, function, source, 0, &mut seen)
@@ -117,7 +117,7 @@ fn last_name<'t>(callee: Node<'t>, source: Source<'t>) -> &'t str {
 }
 
 /// `first` of `(first + i)`.
-pub(super) fn first_operand(node: Node) -> Node {
+fn first_operand(node: Node) -> Node {
     let mut at = node;
     loop {
         let inner = match at.kind() {
