@@ -18,7 +18,7 @@ use crate::flow::{Draft, compute};
 use crate::issued;
 use crate::reals;
 use crate::value::{
-    ALIGNMENT, Array, ArrayId, Held, Kind, Place, Value, Variation, is_memory, space_of,
+    ALIGNMENT, Array, ArrayId, Held, Kind, Place, SOMEWHERE, Value, Variation, is_memory, space_of,
 };
 
 /// Bytes between two arrays of which a lane takes one: more than an array has, and a multiple of what arrays are aligned to.
@@ -258,7 +258,7 @@ impl Executor<'_> {
         }
     }
 
-    fn variation(&self, value: &Value) -> Variation {
+    pub(crate) fn variation(&self, value: &Value) -> Variation {
         match value.kind {
             Kind::Int(id) | Kind::Pointer(_, id) => self.variation_of(id),
             Kind::Data => value.variation,
@@ -393,6 +393,7 @@ impl Executor<'_> {
                             loads: value.loads,
                             origin: None,
                             doubt: None,
+                            parts: None,
                             real: value.real.map(|number| -number),
                         }
                     }
@@ -496,6 +497,7 @@ impl Executor<'_> {
                             loads: value.loads,
                             origin: None,
                             doubt: None,
+                            parts: None,
                             real: number.and_then(|number| Value::real(number, ty).real),
                         }
                     }
@@ -510,23 +512,33 @@ impl Executor<'_> {
                 }
                 Place::Part(id, at) => {
                     let array = self.array_of(id);
-                    let offset = self.arena.constant(at as i64);
+                    let offset = match at {
+                        SOMEWHERE => self.unknown(false, Variation::ANY),
+                        at => self.arena.constant(at as i64),
+                    };
                     Value::pointer(array, offset)
                 }
                 Place::Lost => Value::data(Variation::ANY),
             },
             ExprKind::Call(function, arguments) => self.call(function, arguments, expression),
+            ExprKind::List(parts) if crate::elements::is_aggregate(&expression.ty) => {
+                self.list(parts, &expression.ty)
+            }
             ExprKind::List(parts) => {
                 let mut last = Value::data(Variation::NONE);
                 let mut loads = Vec::new();
                 let mut variation = Variation::NONE;
-                for part in parts {
+                let mut taken = None;
+                for (at, part) in parts.iter().enumerate() {
                     last = self.eval(part);
+                    match at {
+                        0 => taken.clone_from(&last.parts),
+                        _ => self.take_apart(taken.as_deref(), &parts[0], part, at - 1),
+                    }
                     loads.append(&mut last.loads.clone());
                     variation = variation | self.variation(&last);
                 }
-                if parts.len() == 1 && !matches!(expression.ty, Type::Vector(..) | Type::Struct(_))
-                {
+                if parts.len() == 1 {
                     return last;
                 }
                 let kind = match (&expression.ty, last.kind) {
@@ -540,6 +552,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    parts: None,
                     real: None,
                 }
             }
@@ -565,6 +578,7 @@ impl Executor<'_> {
                     (Vec::new(), own, *reason == Opaque::Loaded);
                 for part in parts {
                     let mut value = self.eval(part);
+                    self.forget_pointees([&value]);
                     variation = variation | self.variation(&value);
                     data |= build && matches!(value.kind, Kind::Data);
                     loads.append(&mut value.loads);
@@ -580,6 +594,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    parts: None,
                     real: None,
                 }
             }
@@ -746,6 +761,7 @@ impl Executor<'_> {
                 variation,
                 origin: None,
                 doubt: None,
+                parts: None,
                 real: None,
             };
         }
@@ -1091,6 +1107,7 @@ impl Executor<'_> {
                     loads: result.loads,
                     origin: None,
                     doubt: None,
+                    parts: result.parts,
                     real: number,
                 }
             }
@@ -1100,12 +1117,17 @@ impl Executor<'_> {
         result.doubt = result.doubt.or_else(|| self.doubted.take());
         self.settle();
         // `a[f(i)] += x` evaluates its subscript once.
+        let tracked = self.tracked;
         if op.is_some() {
+            if !self.is_only_looked_at() {
+                self.tracked = self.dry + 1;
+            }
             self.begin_look();
         }
         let place = self.place(target);
         if op.is_some() {
             self.end_look();
+            self.tracked = tracked;
         }
         self.write(&place, target, result.clone());
         result
@@ -1169,6 +1191,7 @@ impl Executor<'_> {
                     variation: Variation::ANY,
                     origin: None,
                     doubt: None,
+                    parts: None,
                     real: None,
                 }
             }
@@ -1193,6 +1216,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    parts: None,
                     real: None,
                 }
             }
@@ -1453,6 +1477,12 @@ impl Executor<'_> {
             }
             _ => None,
         };
+        if let (Function::Math(MathClass::Convert, name), [from]) = (function, arguments)
+            && (name.contains("_as_") || name.starts_with("as_"))
+        {
+            let value = values.swap_remove(0);
+            return self.same_bits(value, &from.ty, &whole.ty);
+        }
         let exchanged = match function {
             Function::WarpExchange(_, name) => self.exchanged(name, &values),
             _ => None,
@@ -1489,8 +1519,11 @@ impl Executor<'_> {
                 self.integer_by(Arithmetic::Product, Some(result), line, &mut operands);
                 Value::int(result)
             }
-            Function::SameBits if whole.ty.is_int() => Value::int(self.unknown(true, variation)),
-            Function::SameBits => Value::data(variation),
+            Function::SameBits => match (arguments, values.pop()) {
+                ([from], Some(value)) => self.same_bits(value, &from.ty, &whole.ty),
+                _ if whole.ty.is_int() => Value::int(self.unknown(true, variation)),
+                _ => Value::data(variation),
+            },
             Function::Bits(bits) => {
                 let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
                 let operand = arguments
@@ -1525,6 +1558,7 @@ impl Executor<'_> {
                     variation,
                     origin: None,
                     doubt: None,
+                    parts: None,
                     real: None,
                 }
             }
@@ -1539,7 +1573,7 @@ impl Executor<'_> {
                 );
                 known.unwrap_or_else(|| Value::data(variation))
             }
-            Function::Math(MathClass::Int(operations), _) => {
+            Function::Math(MathClass::Int(operations), name) => {
                 let issued = issued::integer(f64::from(*operations));
                 self.operation(
                     Arithmetic::Sum(Number::Integer),
@@ -1549,8 +1583,13 @@ impl Executor<'_> {
                     &mut operands,
                 );
                 let ids: Vec<Id> = values.iter().map(|value| self.as_int(value)).collect();
-                let id = self.unknown_of(&ids, variation);
-                Value::int(id)
+                let known = match (&**name, ids.as_slice()) {
+                    ("__byte_perm", &[low, high, selector]) => {
+                        self.bytes_chosen(low, high, selector)
+                    }
+                    _ => None,
+                };
+                Value::int(known.unwrap_or_else(|| self.unknown_of(&ids, variation)))
             }
             Function::Math(MathClass::Tensor, name) => {
                 self.described(name, arguments, &values, whole);
@@ -1598,6 +1637,24 @@ impl Executor<'_> {
             }
             _ => Value::data(Variation::NONE),
         }
+    }
+
+    /// `__byte_perm` with a selector that is a number: each of its four lowest digits is the byte that it takes of both words (CUDA
+    /// Math API, Integer Intrinsics).
+    fn bytes_chosen(&mut self, low: Id, high: Id, selector: Id) -> Option<Id> {
+        let selector = self.arena.as_const(selector)?;
+        let mut sum = self.arena.constant(0);
+        for place in 0..4 {
+            let byte = (selector >> (4 * place)) & 7;
+            let word = if byte < 4 { low } else { high };
+            let word = self.arena.wrap(32, false, word);
+            let shift = self.arena.constant(8 * (byte % 4));
+            let byte = self.arena.binary(BinaryOp::Shr, word, shift);
+            let byte = self.arena.wrap(8, false, byte);
+            let byte = self.arena.scale(byte, 1 << (8 * place));
+            sum = self.arena.add(sum, byte);
+        }
+        Some(sum)
     }
 
     /// What lanes get of an integer that one of them has, or all have: `__shfl_sync(mask, threadIdx.x / 32, 0)`. `None` where
@@ -1950,6 +2007,7 @@ impl Executor<'_> {
     /// The array that a variable is, or that a pointer parameter points into.
     pub(crate) fn array_of(&mut self, id: VarId) -> ArrayId {
         if let Some(&array) = self.arrays_by_var.get(&id) {
+            self.mirror(id, array);
             return array;
         }
         let var = self.kernel.var(id);
@@ -1981,6 +2039,7 @@ impl Executor<'_> {
         });
         let array = ArrayId(self.arrays.len() as u32 - 1);
         self.arrays_by_var.insert(id, array);
+        self.mirror(id, array);
         array
     }
 
@@ -2000,10 +2059,22 @@ impl Executor<'_> {
                 let size = expression.ty.size().max(1) as i64;
                 if let Type::Vector(..) = base.ty {
                     // A lane of a vector.
-                    self.eval(index);
+                    let mut lane = self.eval(index);
+                    let id = self.as_int(&lane);
+                    let within = |at: u64, lane: Option<i64>| {
+                        let lane = lane.and_then(|lane| u64::try_from(lane * size).ok());
+                        lane.map_or(SOMEWHERE, |lane| at.saturating_add(lane))
+                    };
+                    let number = self.arena.as_const(id);
                     return match self.place(base) {
-                        Place::Variable(id) => Place::Part(id, 0),
-                        place => place,
+                        Place::Variable(id) => Place::Part(id, within(0, number)),
+                        Place::Part(id, at) => Place::Part(id, within(at, number)),
+                        Place::Memory(array, offset) => {
+                            self.pending.append(&mut lane.loads);
+                            let bytes = self.arena.scale(id, size);
+                            Place::Memory(array, self.arena.add(offset, bytes))
+                        }
+                        Place::Lost => Place::Lost,
                     };
                 }
                 let from = match &base.ty {
@@ -2045,7 +2116,7 @@ impl Executor<'_> {
                     Place::Memory(array, self.arena.add(at, bytes))
                 }
                 Place::Variable(id) => Place::Part(id, *offset),
-                Place::Part(id, at) => Place::Part(id, at + offset),
+                Place::Part(id, at) => Place::Part(id, at.saturating_add(*offset)),
                 Place::Lost => Place::Lost,
             },
             ExprKind::Cast(_, inner) => self.place(inner),
@@ -2087,7 +2158,14 @@ impl Executor<'_> {
     /// The value at a place; a read from memory is an access.
     pub(crate) fn read(&mut self, place: &Place, expression: &Expr) -> Value {
         match place {
-            Place::Variable(id) => self.variable(*id),
+            Place::Variable(id) => {
+                let value = self.variable(*id);
+                if !crate::elements::is_aggregate(&expression.ty) {
+                    return value;
+                }
+                let parts = self.pieces_of(*id, 0, &expression.ty);
+                Value { parts, ..value }
+            }
             // An array in a structure as a value is its address.
             Place::Part(id, at) if matches!(expression.ty, Type::Array(..)) => {
                 let array = self.array_of(*id);
@@ -2097,7 +2175,18 @@ impl Executor<'_> {
             Place::Part(id, at) => {
                 let whole = self.variable(*id);
                 let variation = self.variation(&whole);
+                let parts = self.pieces_of(*id, *at, &expression.ty);
+                let at = if *at == SOMEWHERE { &0 } else { at };
                 let origin = self.dependence.part(whole.origin, *at);
+                let known = parts.as_ref();
+                let known = known.and_then(|parts| self.scalar_of(parts, &expression.ty));
+                if let Some(known) = known {
+                    return Value {
+                        loads: whole.loads,
+                        origin,
+                        ..known
+                    };
+                }
                 if expression.ty.is_int() {
                     let unknown = self.loaded(&expression.ty, variation);
                     Value {
@@ -2106,6 +2195,7 @@ impl Executor<'_> {
                         variation,
                         origin,
                         doubt: None,
+                        parts: None,
                         real: None,
                     }
                 } else {
@@ -2118,6 +2208,7 @@ impl Executor<'_> {
                         variation,
                         origin,
                         doubt: None,
+                        parts: None,
                         real: number.and_then(|of| Value::real(of, &expression.ty).real),
                     }
                 }
@@ -2159,6 +2250,7 @@ impl Executor<'_> {
                             variation,
                             origin: None,
                             doubt: None,
+                            parts: None,
                             real: None,
                         }
                     }
@@ -2168,6 +2260,7 @@ impl Executor<'_> {
                         variation,
                         origin: None,
                         doubt: None,
+                        parts: self.pieces_at(*array, *offset, &expression.ty),
                         real: None,
                     },
                 }
@@ -2185,8 +2278,13 @@ impl Executor<'_> {
 
     pub(crate) fn write(&mut self, place: &Place, target: &Expr, value: Value) {
         match place {
-            Place::Variable(id) => self.env.set(*id, Some(value)),
+            Place::Variable(id) => {
+                self.keep_part(*id, 0, &target.ty, &value);
+                self.env.set(*id, Some(value));
+            }
             Place::Part(id, at) => {
+                let parts = self.with_part(*id, *at, &target.ty, &value);
+                let at = if *at == SOMEWHERE { &0 } else { at };
                 let whole = self.variable(*id);
                 let variation = self.variation(&value) | self.variation(&whole);
                 let mut loads = value.loads;
@@ -2204,6 +2302,7 @@ impl Executor<'_> {
                     variation,
                     origin,
                     doubt: None,
+                    parts,
                     real: None,
                 };
                 self.env.set(*id, Some(value));
@@ -2233,6 +2332,10 @@ impl Executor<'_> {
         }
         let var = self.kernel.var(id);
         if var.escapes {
+            if let Some(known) = self.mirrored_scalar(id) {
+                return known;
+            }
+            let var = self.kernel.var(id);
             let value = match var.ty {
                 Type::Int { .. } => Value::int(self.unknown(true, Variation::ANY)),
                 _ => Value::data(Variation::ANY),

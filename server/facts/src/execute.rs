@@ -133,12 +133,20 @@ impl Executor<'_> {
             }
             return exits;
         }
+        if let Some(exits) = self.in_rounds(statement) {
+            return exits;
+        }
         let line = statement.site.line;
         match &statement.kind {
             StmtKind::Declare(id, init) => {
                 let value = init.as_ref().map(|init| {
-                    let mut value = self.eval(init);
                     let ty = &self.kernel.var(*id).ty;
+                    let mut value = match &init.kind {
+                        ExprKind::List(parts) if matches!(ty, Type::Array(..)) => {
+                            self.list(parts, ty)
+                        }
+                        _ => self.eval(init),
+                    };
                     value = self.converted(value, &init.ty, ty, line);
                     value.origin = self.dependence.result(None);
                     value
@@ -147,10 +155,15 @@ impl Executor<'_> {
                     self.kernel.var(*id).storage,
                     Storage::Shared | Storage::DynamicShared
                 ) || matches!(self.kernel.var(*id).ty, Type::Array(..));
+                let ty = &self.kernel.var(*id).ty;
                 if !memory {
+                    let none = Value::data(Variation::ANY);
+                    self.keep_part(*id, 0, ty, value.as_ref().unwrap_or(&none));
                     self.env.set(*id, value);
-                } else if let Some(ExprKind::List(parts)) = init.as_ref().map(|init| &init.kind) {
-                    self.keep_list(*id, parts);
+                } else if let Some(value) = value.filter(|value| value.parts.is_some()) {
+                    let array = self.array_of(*id);
+                    let zero = self.arena.constant(0);
+                    self.keep_element(array, zero, ty, &value);
                 }
             }
             StmtKind::Expr(expression) => {
@@ -237,6 +250,7 @@ impl Executor<'_> {
                     loads: value.loads,
                     origin: None,
                     doubt: None,
+                    parts: None,
                     real: number.and_then(|number| Value::real(number, to).real),
                 }
             }
@@ -468,12 +482,14 @@ impl Executor<'_> {
                 _ => Kind::Data,
             };
             let variation = a.variation | b.variation | self.variation_of(condition);
+            let parts = self.chosen_pieces(condition, &a, &b);
             let merged = Value {
                 kind,
                 loads,
                 variation,
                 origin,
                 doubt: None,
+                parts,
                 real: None,
             };
             self.env.set(id, Some(merged));
@@ -508,6 +524,12 @@ impl Executor<'_> {
             result => result,
         };
         match result {
+            Some(result) if crate::elements::is_aggregate(ty) => {
+                let parts = self.pieces_of(result, 0, ty);
+                let value = self.env.get(result).cloned();
+                let value = value.unwrap_or_else(|| Value::data(Variation::ANY));
+                Value { parts, ..value }
+            }
             Some(result) => self.env.get(result).cloned().unwrap_or_else(|| {
                 if ty.is_int() {
                     let id = self.unknown(false, Variation::ANY);

@@ -25,6 +25,9 @@ use crate::open::Open;
 use crate::value::{Array, ArrayId, Doubt, Held, Part, PartId, Stored, address};
 use crate::why::NoValue;
 
+/// Statements of short loops that are gone through iteration by iteration for one kernel, at most.
+const MOST_GONE_THROUGH: u32 = 4096;
+
 /// Under which conditions control left a stretch of statements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exits {
@@ -50,6 +53,18 @@ pub(crate) struct Executor<'a> {
     pub(crate) arrays_by_var: FxHashMap<VarId, ArrayId>,
     /// Integers in the thread's own arrays.
     pub(crate) elements: FxHashMap<ArrayId, Vec<Stored>>,
+    /// The variables that are no arrays and of which the pieces are elements.
+    pub(crate) mirrored: FxHashSet<VarId>,
+    /// Some value has pieces.
+    pub(crate) has_pieces: bool,
+    /// Looks at this depth see the thread's own memory as it will be.
+    pub(crate) tracked: u32,
+    /// A loop is gone through iteration by iteration.
+    pub(crate) goes_through: bool,
+    /// Such a loop cannot be gone through.
+    pub(crate) abandoned: bool,
+    /// Statements that may still be gone through so.
+    pub(crate) statements_left: u32,
     /// What the thread's own arrays hold as a whole.
     pub(crate) held: FxHashMap<ArrayId, Held>,
     /// Copies past the registers on their way.
@@ -214,6 +229,12 @@ impl<'a> Executor<'a> {
             arrays: Vec::new(),
             arrays_by_var: FxHashMap::default(),
             elements: FxHashMap::default(),
+            mirrored: FxHashSet::default(),
+            has_pieces: false,
+            tracked: 0,
+            goes_through: false,
+            abandoned: false,
+            statements_left: MOST_GONE_THROUGH,
             held: FxHashMap::default(),
             copies: Copies::default(),
             products: Copies::default(),

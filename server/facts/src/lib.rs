@@ -48,6 +48,7 @@ mod parts;
 mod reals;
 mod results;
 mod rings;
+mod rounds;
 mod routine;
 mod undefined;
 mod value;

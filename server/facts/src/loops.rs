@@ -49,6 +49,7 @@ impl Executor<'_> {
         for before in init {
             self.block_of_one(before);
         }
+        let own_memory = self.own_memory();
         let mut assigned = Vec::new();
         assigned_in(body, &mut assigned);
         if let Some(step) = step {
@@ -333,6 +334,8 @@ impl Executor<'_> {
         }
         if ending.may_break {
             self.forget_elements(body);
+        } else if let (Some(before), Some(trips)) = (own_memory, trips_id) {
+            self.go_through(statement, trips, &entry, before);
         }
         let mut left = self.no_exits();
         // Lanes that returned from some iteration stay away; which iteration is not followed.
@@ -460,7 +463,7 @@ impl Executor<'_> {
         }
     }
 
-    fn block_of_one(&mut self, statement: &Stmt) {
+    pub(crate) fn block_of_one(&mut self, statement: &Stmt) {
         self.block_of(std::slice::from_ref(statement));
     }
 
@@ -539,6 +542,7 @@ impl Executor<'_> {
                 variation: value.variation,
                 origin: None,
                 doubt: None,
+                parts: None,
                 real: None,
             };
             self.env.set(*id, Some(value));

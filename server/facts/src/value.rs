@@ -1,5 +1,7 @@
 //! What an expression of the kernel can be while it is executed symbolically.
 
+use std::sync::Arc;
+
 use warplens_ir::{AddressSpace, Storage, Type, Var};
 use warplens_symbolic::{Id, SymbolSet};
 
@@ -160,8 +162,19 @@ pub(crate) struct Value {
     pub(crate) origin: Origin,
     /// When it has no value at all.
     pub(crate) doubt: Option<Doubt>,
+    /// What is known of the bytes of a structure, a vector, an array, or of a number of floating point.
+    pub(crate) parts: Option<Arc<[Piece]>>,
     /// Of floating point the number, where it is the same one for the whole launch.
     pub(crate) real: Option<f64>,
+}
+
+/// An integer or a pointer among the bytes of a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    /// Bytes into the value.
+    pub(crate) at: u64,
+    pub(crate) ty: Type,
+    pub(crate) value: Value,
 }
 
 impl Value {
@@ -184,6 +197,11 @@ impl Value {
             && self.loads == other.loads
             && self.variation == other.variation
             && self.real == other.real
+            && match (&self.parts, &other.parts) {
+                (None, None) => true,
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                _ => false,
+            }
     }
 
     pub(crate) fn int(id: Id) -> Value {
@@ -193,6 +211,7 @@ impl Value {
             variation: Variation::ANY,
             origin: None,
             doubt: None,
+            parts: None,
             real: None,
         }
     }
@@ -204,6 +223,7 @@ impl Value {
             variation,
             origin: None,
             doubt: None,
+            parts: None,
             real: None,
         }
     }
@@ -215,6 +235,7 @@ impl Value {
             variation: Variation::ANY,
             origin: None,
             doubt: None,
+            parts: None,
             real: None,
         }
     }
@@ -245,12 +266,14 @@ pub(crate) enum Held {
 pub(crate) struct Stored {
     /// Bytes into the array.
     pub(crate) offset: Id,
-    /// Bytes of the element.
-    pub(crate) size: u64,
+    pub(crate) ty: Type,
     pub(crate) value: Value,
     /// Where it is executed.
     pub(crate) context: usize,
 }
+
+/// Where a part of a variable is of which only the run says which it is: a lane of a vector.
+pub(crate) const SOMEWHERE: u64 = u64::MAX;
 
 /// Something that can be read and written.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,6 +6,7 @@ use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use crate::definition::{Definition, Within, node_ending};
 use crate::lower::Lowering;
+use crate::mentioned::Mentioned;
 use crate::namespaces::{Leads, Space, Used, joined};
 use crate::outline::{Item, ItemKind, function_declarator};
 use crate::unit::{Found, Table, Unit};
@@ -24,7 +25,7 @@ const DECLARATIONS: &[Kind] = &[
 ];
 
 impl Unit {
-    /// Everything that these items of a text declare, in order, behind `earlier`.
+    /// Everything that these items of a text declare, in order, behind `earlier` and the libraries that any of the text mentions.
     pub fn new(
         parsed: &Arc<Expanded>,
         items: &[Item],
@@ -32,21 +33,7 @@ impl Unit {
         header: bool,
     ) -> Unit {
         let earlier = earlier.or_else(|| crate::standard::library(parsed.language));
-        let earlier = earlier.map(|earlier| {
-            let libraries = [
-                &crate::glm::LIBRARY,
-                &crate::mdspan::LIBRARY,
-                &crate::complex::LIBRARY,
-                &crate::cub::LIBRARY,
-                &crate::atomic::LIBRARY,
-                &crate::copies::LIBRARY,
-                &crate::random::LIBRARY,
-                &crate::torch_random::LIBRARY,
-            ];
-            libraries.into_iter().fold(earlier, |earlier, library| {
-                library.behind(earlier, &parsed.text)
-            })
-        });
+        let earlier = earlier.map(|earlier| Mentioned::by(&parsed.text).behind(earlier));
         Unit::behind(parsed, items, earlier, header)
     }
 

@@ -13,10 +13,12 @@ mod definition;
 mod glm;
 mod lower;
 mod mdspan;
+mod mentioned;
 pub mod misread;
 mod names;
 mod namespaces;
 mod on_demand;
+mod optional;
 mod outline;
 mod random;
 pub mod semantics;
@@ -30,8 +32,10 @@ pub use lower::{
     HostName, Lowering, Source, TemplateArguments, default_value, following, is_cut_off,
     lacks_body, lower,
 };
+pub use mentioned::Mentioned;
 pub use names::{Named, Scope};
 pub use namespaces::{Space, namespaces_around, nearest};
+
 pub use outline::{Item, ItemKind, function_declarator, outline};
 pub use semantics::Semantics;
 pub use types::{Callable, Class, by_name, says_all_of};

@@ -12,7 +12,7 @@ type Kept = OnceLock<(Arc<Expanded>, Vec<Item>)>;
 /// A library of CUDA and HIP programs.
 pub(crate) struct Library {
     /// One of these is in every text that needs it.
-    words: &'static [&'static str],
+    pub(crate) words: &'static [&'static str],
     /// A unit is its own.
     is_own: fn(&Unit) -> bool,
     text: fn() -> String,
@@ -35,16 +35,15 @@ impl Library {
         }
     }
 
-    /// The library behind a unit, where a text mentions it and the unit does not have it.
-    pub(crate) fn behind(&self, earlier: Arc<Unit>, mentioned_by: &str) -> Arc<Unit> {
+    /// The library behind a unit that does not have it.
+    pub(crate) fn behind(&self, earlier: Arc<Unit>) -> Arc<Unit> {
         let kept = match earlier.language {
             Language::Cuda => &self.cuda,
             Language::Hip => &self.hip,
             Language::OpenCl => return earlier,
         };
         let mut units = std::iter::successors(Some(&earlier), |unit| unit.earlier.as_ref());
-        let mentioned = self.words.iter().any(|word| mentioned_by.contains(word));
-        if !mentioned || units.any(|unit| (self.is_own)(unit)) {
+        if units.any(|unit| (self.is_own)(unit)) {
             return earlier;
         }
         let (parsed, items) = kept.get_or_init(|| {

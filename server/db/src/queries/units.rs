@@ -2,13 +2,13 @@
 //!
 //! In: preprocessed texts. Out: [`Program`]s: items, and the unit in which names of kernels are looked up. What holds: a unit is known
 //! by the hashes of the headers before it, each without what it includes, and of the declarations of its own text, so the body of a
-//! kernel is no part of it.
+//! kernel is no part of it but for the libraries that it mentions.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHasher;
-use warplens_hir::{Item, ItemKind, Unit, outline};
+use warplens_hir::{Item, ItemKind, Mentioned, Unit, outline};
 use warplens_host::HeaderNames;
 use warplens_syntax::{Expanded, Language};
 
@@ -75,7 +75,8 @@ impl Contents {
             .cloned()
             .collect();
         let mut hasher = FxHasher::default();
-        (key, language).hash(&mut hasher);
+        // A kernel may be the only one to mention a library.
+        (key, language, Mentioned::by(&text.text)).hash(&mut hasher);
         for item in &declarations {
             (spelled(item), item.reading, &item.space).hash(&mut hasher);
         }

@@ -3,6 +3,7 @@
 mod against;
 mod expressions;
 mod generated;
+mod generated_modern;
 mod generated_wide;
 mod kernels;
 mod problems;

@@ -513,3 +513,14 @@ fn a_comment_costs_less_than_an_analysis() {
     println!("a comment in matmul.cu: {comment:?}; a number: {other:?}");
     assert!(comment < other);
 }
+
+#[test]
+fn a_library_that_only_a_kernel_mentions_is_known_once_it_is_typed() {
+    let before = "__global__ void k(int *o) { o[threadIdx.x] = 1; }\n";
+    let mut session = Session::of(before);
+    session.everything();
+    let typed = "cuda::atomic_ref<int>(o[0]).fetch_add(1);";
+    let text = before.replace("o[threadIdx.x] = 1;", typed);
+    session.document = Document::new(&text, Language::Cuda);
+    assert_eq!(session.everything(), session.fresh().everything());
+}

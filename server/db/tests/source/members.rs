@@ -237,3 +237,58 @@ fn members_hold_what_their_declarations_give_them() {
     );
     assert_eq!(sectors(&file), [[None]]);
 }
+
+/// What the one access at that text costs, and its line.
+fn cost_and_line(text: &str) -> (Option<f64>, u32) {
+    let estimated = Engine::new(Profiles::builtin())
+        .estimate(
+            &Document::new(text, Language::Cuda),
+            Path::new("a.cu"),
+            &Settings::default(),
+            &Overrides::default(),
+            &[],
+            &[],
+            &[],
+        )
+        .expect("a kernel");
+    let access = &estimated.results[0].accesses[0];
+    (access.transactions_per_request, access.line)
+}
+
+#[test]
+fn an_access_in_a_class_template_is_on_its_own_line() {
+    let text = "template <class T> struct View {\n\
+                    T *p;\n\
+                    __device__ T read(int i) const { return p[i * 2]; }\n\
+                };\n\
+                __global__ void k(View<float> v, float *o) {\n\
+                    o[threadIdx.x] = v.read(threadIdx.x);\n\
+                }\n\
+                void run(View<float> v, float *o) { k<<<1, 32>>>(v, o); }\n";
+    assert_eq!(cost_and_line(text), (Some(8.0), 3));
+}
+
+#[test]
+fn a_reference_to_the_object_that_a_function_gives_back_is_the_object() {
+    let with = |statements: &str| {
+        let text = format!(
+            "struct At {{ int v;\n\
+                 __device__ At(int v) {{ this->v = v; }}\n\
+                 __device__ At &by(int n) {{ v *= n; return *this; }}\n\
+                 __device__ At &operator+=(int n) {{ v += n; return *this; }}\n\
+                 __device__ At plus(int n) const {{ return At(v + n); }}\n\
+             }};\n\
+             __device__ void twice(At &a) {{ a.v *= 2; }}\n\
+             __global__ void k(float *o) {{ At a(threadIdx.x); {statements} o[a.v] = 1; }}\n\
+             void run(float *o) {{ k<<<1, 32>>>(o); }}\n"
+        );
+        cost_and_line(&text).0
+    };
+    assert_eq!(with(""), Some(4.0));
+    assert_eq!(with("a.by(2).by(2);"), Some(16.0));
+    assert_eq!(with("(a += 8).by(2);"), Some(8.0));
+    assert_eq!(with("At &b = a.by(2); b.by(2);"), Some(16.0));
+    assert_eq!(with("twice(a.by(2));"), Some(16.0));
+    // An object made in a function of its class is another one.
+    assert_eq!(with("At b = a.plus(8); b.by(4);"), Some(4.0));
+}

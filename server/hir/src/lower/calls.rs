@@ -93,9 +93,13 @@ impl Lowering<'_> {
 
     /// The value of any expression, called.
     fn called_value(&mut self, function: Node, list: Node, source: Source, site: Site) -> Expr {
-        let callee = self.expr(function, source);
+        let (callee, before) = self.with_captures_before(function, source);
         let arguments = self.arguments(list, source);
-        self.call_of_value(callee, arguments, site)
+        let call = self.call_of_value(callee, arguments, site);
+        if before.is_empty() {
+            return call;
+        }
+        super::construct::after(before, call)
     }
 
     fn call_of_value(&mut self, callee: Expr, arguments: Vec<Expr>, site: Site) -> Expr {
@@ -391,8 +395,20 @@ impl Lowering<'_> {
         if self.is_of_parameter(function, source) {
             return self.unread_call(arguments, site);
         }
+        // The name of the class being read, or of a base, makes an object of it ([class.pre]): a constructor is never called by it.
+        let made = match function.kind() {
+            Kind::QualifiedIdentifier => None,
+            _ => self.class_named_so(&written.name),
+        };
+        // In a function without an object it has no layout here.
+        if let Some(ty) = made.as_ref().filter(|ty| ty.size() > 1)
+            && written.explicit.is_empty()
+        {
+            return self.constructed(ty, arguments, site);
+        }
         // A member function of the class being read.
         if function.kind() != Kind::QualifiedIdentifier
+            && made.is_none()
             && let Some(this) = self.current().this.clone()
             && let Some(call) =
                 self.method_call(&this, &written.name, &written.explicit, &arguments, site)
@@ -400,6 +416,7 @@ impl Lowering<'_> {
             return call;
         }
         if function.kind() != Kind::QualifiedIdentifier
+            && made.is_none()
             && let Some(call) = self.static_call(&written.name, &written.explicit, &arguments, site)
         {
             return call;

@@ -9,7 +9,7 @@ use super::constants::real;
 use super::forms::has_word;
 use super::{Lowering, Source, parts, text_of};
 use crate::types::{Class, class_of};
-use warplens_ir::{AddressSpace, Expr, ExprKind, Opaque, Real, Site, Type};
+use warplens_ir::{AddressSpace, Expr, ExprKind, Opaque, Real, Site, Storage, Type};
 
 /// Bases of bases that are looked into.
 const DEEPEST_BASE: u32 = 16;
@@ -26,13 +26,81 @@ impl Lowering<'_> {
             let kind = ExprKind::Int(value);
             return Some(Expr { kind, ty, site });
         }
-        let (value, ty, reason) = self.scalar_of_class(class, name, 0)?;
+        let Some((value, ty, reason)) = self.scalar_of_class(class, name, 0) else {
+            return self.table_of_class(class, name, site, 0);
+        };
         let kind = match value {
             Some(value) => ExprKind::Float(Some(Real::from(value))),
             None if ty.is_float() => ExprKind::Float(None),
             None => ExprKind::Opaque(reason, Vec::new()),
         };
         Some(Expr { kind, ty, site })
+    }
+
+    /// `static constexpr int values[] = { … }`: an array in constant memory whose elements are known.
+    fn table_of_class(
+        &mut self,
+        class: &Arc<Class>,
+        name: &str,
+        site: Site,
+        depth: u32,
+    ) -> Option<Expr> {
+        if depth > DEEPEST_BASE || !self.look(class, name) {
+            return None;
+        }
+        let found = self.in_class(class, |lowering, member, source| {
+            if !matches!(member.kind(), Kind::FieldDeclaration | Kind::Declaration)
+                || !has_word(member, source, "static")
+                || !text_of(member, source).contains(name)
+            {
+                return None;
+            }
+            let base = lowering.base_type(member.field(Field::Type)?, source);
+            let declarators: Vec<Node> = member.fields(Field::Declarator).collect();
+            declarators.into_iter().find_map(|declarator| {
+                let space = AddressSpace::Constant;
+                let declared = lowering.declarator(declarator, base.clone(), space, source);
+                if declared.name != name {
+                    return None;
+                }
+                let value = default_value(member, declarator, source)?;
+                let ty = match &declared.ty {
+                    Type::Array(element, None) => {
+                        Type::Array(Arc::clone(element), Some(parts(value).len() as u64))
+                    }
+                    ty => ty.clone(),
+                };
+                let is_array = matches!(ty, Type::Array(..));
+                let fixed = ["const", "constexpr"]
+                    .iter()
+                    .any(|word| has_word(member, source, word));
+                let table = lowering
+                    .table(&ty, value, source)
+                    .filter(|_| is_array && fixed);
+                table.map(|table| (ty, table))
+            })
+        });
+        self.looking.pop();
+        if let Some((ty, table)) = found {
+            let own = format!("{}::{name}", class.name);
+            let mut vars = self.vars.iter();
+            let known = vars.position(|var| {
+                var.storage == Storage::Constant && var.name == own && var.ty == ty
+            });
+            let id = match known {
+                Some(at) => warplens_ir::VarId(at as u32),
+                None => self.fresh(&own, ty, Storage::Constant, site),
+            };
+            self.keep_table(id, table);
+            return Some(self.var(id, site));
+        }
+        class.bases.iter().find_map(|(base, _)| match base {
+            Type::Struct(structure) => {
+                let class = class_of(structure)?;
+                self.table_of_class(&class, name, site, depth + 1)
+            }
+            _ => None,
+        })
     }
 
     /// The type of a static constant that is no array and no object, its value where it is a number of floating point, and why another

@@ -334,6 +334,28 @@ impl Lowering<'_> {
         }
     }
 
+    /// The class being read or a base of it, where that is its name.
+    pub(super) fn class_named_so(&self, name: &str) -> Option<Type> {
+        let mut open = vec![self.current().this.as_ref()?.ty.clone()];
+        for _ in 0..=DEEPEST_BASE {
+            let mut bases = Vec::new();
+            for ty in open {
+                let Type::Struct(structure) = &ty else {
+                    continue;
+                };
+                let Some(class) = class_of(structure) else {
+                    continue;
+                };
+                if class.name == name {
+                    return Some(ty);
+                }
+                bases.extend(class.bases.iter().map(|(base, _)| base.clone()));
+            }
+            open = bases;
+        }
+        None
+    }
+
     pub(super) fn type_of_this_class(&mut self, name: &str) -> Option<Type> {
         let class = self.this_class()?;
         if class.name == name {

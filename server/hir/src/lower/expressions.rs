@@ -45,7 +45,10 @@ impl Lowering<'_> {
         let operators = misread::is_operation(&node);
         let within = std::mem::replace(&mut self.in_operation, operators);
         let again = if operators && !within {
-            self.misread_casts(node, source, site)
+            self.misread_scopes(node, source, site)
+                .or_else(|| self.misread_casts(node, source, site))
+        } else if node.kind() == Kind::QualifiedIdentifier {
+            self.misread_scopes(node, source, site)
         } else {
             None
         };
@@ -78,6 +81,9 @@ impl Lowering<'_> {
             | Kind::TypeIdentifier
             | Kind::FieldIdentifier
             | Kind::PrimitiveType => {
+                if let Some(value) = self.hidden(node, source) {
+                    return value;
+                }
                 let name = text_of(node, source);
                 self.name(Name::new(name, source.space), site)
             }
@@ -508,7 +514,9 @@ impl Lowering<'_> {
                 return found;
             }
             if let Some(class) = self.this_class()
-                && let Some(value) = self.value_of_class(&class, name, site)
+                && let Some(value) = self.in_enclosing(class, |lowering, class| {
+                    lowering.value_of_class(class, name, site)
+                })
             {
                 return value;
             }
@@ -965,6 +973,12 @@ impl Lowering<'_> {
         };
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
+        if [&left, &right]
+            .iter()
+            .any(|side| matches!(side.ty, Type::Struct(_)))
+        {
+            return self.opaque(site, Reason::Operator, vec![left, right]);
+        }
         operation(op, self.gathered(left), self.gathered(right), site)
     }
 

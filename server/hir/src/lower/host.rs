@@ -35,6 +35,7 @@ impl<'a> Source<'a> {
             at: None,
             fixed: None,
             copied: None,
+            of: None,
         }
     }
 
@@ -42,6 +43,7 @@ impl<'a> Source<'a> {
     pub fn of(definition: &'a crate::Definition) -> Source<'a> {
         Source {
             space: &definition.space,
+            of: Some(definition.within),
             ..Source::new(&definition.text, definition.header)
         }
     }

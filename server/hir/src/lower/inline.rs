@@ -629,8 +629,11 @@ impl Lowering<'_> {
         if let Some(list) = initializers {
             self.field_initializers(list, source, &mut statements);
         }
+        let mut named = None;
         let mut inner = if returns_reference && !open {
-            self.reference_body(body, source)
+            let (inner, place) = self.reference_body(body, source);
+            named = place;
+            inner
         } else {
             self.block(body, source)
         };
@@ -660,6 +663,14 @@ impl Lowering<'_> {
             }
             _ => (None, Type::Void),
         };
+        // `return *this;`: the object itself.
+        if let Some((object, ty)) = named {
+            return Expr {
+                kind: ExprKind::Inline(statements, Some(object)),
+                ty,
+                site,
+            };
+        }
         let inlined = Expr {
             kind: ExprKind::Inline(statements, result),
             ty,
@@ -671,14 +682,34 @@ impl Lowering<'_> {
         inlined
     }
 
-    /// A body whose `return` gives the address of what it names.
-    fn reference_body(&mut self, body: Node, source: Source) -> Vec<Stmt> {
-        let mut statements = self.block(body, source);
+    /// A body whose `return` gives the address of what it names; where it ends by the name of an object, and only there, that object.
+    fn reference_body(
+        &mut self,
+        body: Node,
+        source: Source,
+    ) -> (Vec<Stmt>, Option<(warplens_ir::VarId, Type)>) {
         let Result::Var(result) = self.current().result else {
-            return statements;
+            return (self.block(body, source), None);
         };
+        if let Some((last, value)) = last_return(body) {
+            self.frame().scopes.push(Scope::new());
+            let mut statements = Vec::new();
+            let all = parts(body);
+            self.statements(&all[..all.len() - 1], source, &mut statements);
+            let place = self.expr(value, source);
+            if let ExprKind::Var(id) = place.kind {
+                self.frame().scopes.pop();
+                return (statements, Some((id, place.ty)));
+            }
+            let site = self.site(last, source);
+            self.assign_to(result, place, site, &mut statements);
+            self.frame().scopes.pop();
+            to_addresses(&mut statements, result);
+            return (statements, None);
+        }
+        let mut statements = self.block(body, source);
         to_addresses(&mut statements, result);
-        statements
+        (statements, None)
     }
 
     /// Declares parameters and gives them their arguments.
@@ -791,7 +822,10 @@ impl Lowering<'_> {
             self.bind(&declared.name, Named::Alias(Box::new(meaning)));
             return;
         }
-        let argument = self.converted_to(argument, &ty);
+        let mut argument = self.converted_to(argument, &ty);
+        if declared.reference {
+            argument = self.given_back(argument, out);
+        }
         // What a recursive function only reads through a reference is another thing in each call.
         let copied = declared.reference
             && super::forms::has_word(param, source, "const")
@@ -1046,6 +1080,7 @@ impl Lowering<'_> {
             return None;
         }
         let mut before = Vec::new();
+        let object = &self.given_back(object.clone(), &mut before);
         let this = if is_place(object) {
             if is_pure(object) {
                 object.clone()
@@ -1063,6 +1098,18 @@ impl Lowering<'_> {
             return Some(call);
         }
         Some(after(before, call))
+    }
+
+    /// An object that a function gave back is the variable that holds it, behind what the function does: of a reference to an object
+    /// that object itself.
+    pub(super) fn given_back(&mut self, value: Expr, before: &mut Vec<Stmt>) -> Expr {
+        match value.kind {
+            ExprKind::Inline(statements, Some(object)) if matches!(value.ty, Type::Struct(_)) => {
+                before.extend(statements);
+                self.var(object, value.site)
+            }
+            _ => value,
+        }
     }
 
     /// An operator that a class or the file defines for it.
@@ -1121,7 +1168,7 @@ impl Lowering<'_> {
         if params.len() != arguments.len() {
             return false;
         }
-        self.under(bindings, None, |lowering| {
+        self.under(bindings, candidate.this.clone(), |lowering| {
             params.iter().zip(arguments).all(|(param, argument)| {
                 let declared =
                     lowering.unevaluated(|lowering| lowering.parameter_type(*param, source));
@@ -1149,6 +1196,28 @@ fn only_return(body: Node<'_>) -> Option<Node<'_>> {
         [only] if only.kind() == Kind::ReturnStatement => parts(*only).into_iter().next(),
         _ => None,
     }
+}
+
+/// The `return` at a body's end, where it is the only one, and what it gives.
+fn last_return(body: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+    let mut open = vec![body];
+    let mut found = None;
+    while let Some(node) = open.pop() {
+        match node.kind() {
+            Kind::ReturnStatement if found.is_some() => return None,
+            Kind::ReturnStatement => found = Some(node),
+            // A label may be gone to.
+            Kind::LabeledStatement => return None,
+            Kind::LambdaExpression => {}
+            _ => open.extend(node.named_children()),
+        }
+    }
+    let last = found?;
+    let is_last = parts(body)
+        .last()
+        .is_some_and(|at| at.start_byte() == last.start_byte());
+    let value = parts(last).into_iter().next()?;
+    (is_last && body.kind() == Kind::CompoundStatement).then_some((last, value))
 }
 
 /// `result = place` as `result = &place`, for functions that return a reference.

@@ -84,6 +84,7 @@ fn lower_with(
         at: None,
         fixed: None,
         copied: None,
+        of: None,
     };
     let mut last = None;
     let mut whole = FxHashSet::default();
@@ -255,6 +256,7 @@ impl Lowering<'_> {
             at: None,
             fixed: None,
             copied: None,
+            of: None,
         };
         let base = self.base_type(node.field(Field::Type)?, source);
         let declarator = node.field(Field::Declarator)?;
@@ -292,6 +294,7 @@ impl Lowering<'_> {
             at: None,
             fixed: None,
             copied: None,
+            of: None,
         };
         self.constant_node(value, source)
     }

@@ -42,6 +42,37 @@ impl Lowering<'_> {
         })
     }
 
+    /// An expression with names behind template arguments that read as comparisons, read again.
+    pub(super) fn misread_scopes(
+        &mut self,
+        whole: Node,
+        source: Source,
+        site: Site,
+    ) -> Option<Expr> {
+        if self.depth > DEEPEST / 2 {
+            return None;
+        }
+        let text = misread::without_templates(source.parsed.text.get(whole.byte_range())?)?;
+        let fragment = misread::parsed(&text, self.unit.language);
+        let again = source.again(&fragment, whole.start_byte());
+        Some(match misread::expression(&fragment) {
+            Some(value) => self.expr(value, again),
+            None => self.opaque(site, Reason::SyntaxError, Vec::new()),
+        })
+    }
+
+    /// What an identifier in such a text takes the place of.
+    pub(super) fn hidden(&mut self, node: Node, source: Source) -> Option<Expr> {
+        source.copied?;
+        if !misread::hides(source.parsed.text.get(node.byte_range())?) {
+            return None;
+        }
+        let text = misread::as_one_name(text_of(node, source));
+        let fragment = misread::parsed(&text, self.unit.language);
+        let again = source.again(&fragment, node.start_byte());
+        Some(self.expr(misread::expression(&fragment)?, again))
+    }
+
     /// `a < b || c > (d)` reads as the call of a template `a<b || c>`. Where `a` is a variable here, it is read
     /// again with `a` in parentheses, which no template's name can be.
     pub(super) fn misread_template(
@@ -78,6 +109,7 @@ impl Lowering<'_> {
             at: None,
             fixed: Some(site),
             copied: None,
+            of: None,
         };
         Some(self.expr(misread::expression(&fragment)?, again))
     }

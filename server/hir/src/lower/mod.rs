@@ -114,6 +114,8 @@ pub struct Source<'a> {
     fixed: Option<Site>,
     /// In a copy of a part of another text, which is parsed again: that text, and where the copy begins in it.
     copied: Option<(&'a Arc<Expanded>, usize)>,
+    /// The item that contains it, where that is not what is being lowered.
+    of: Option<Within>,
 }
 
 impl<'a> Source<'a> {
@@ -192,6 +194,8 @@ pub struct Lowering<'u> {
     /// The types and declarators that are being read, one within the other.
     types_open: u32,
     /// Reading what an operator works on.
+    /// Where what a lambda's captures are given may be kept in variables: what declares those.
+    capturing: Option<Vec<Stmt>>,
     in_operation: bool,
     expressions: u32,
     /// Statements that must come before the one being read: values that a reference freezes.
@@ -275,6 +279,7 @@ impl<'u> Lowering<'u> {
             axes: [false; 3],
             depth: 0,
             types_open: 0,
+            capturing: None,
             in_operation: false,
             expressions: 0,
             before: Vec::new(),
@@ -353,7 +358,8 @@ impl<'u> Lowering<'u> {
 
     /// The item that contains what is defined there.
     fn within(&self, source: Source) -> Within {
-        source.at.map_or(self.within, |call| call.within)
+        let of = source.at.map(|call| call.within).or(source.of);
+        of.unwrap_or(self.within)
     }
 
     fn site(&mut self, node: Node, source: Source) -> Site {
@@ -515,7 +521,12 @@ fn beginning(text: &str) -> Box<str> {
 
 /// A node's text.
 fn text_of<'t>(node: Node, source: Source<'t>) -> &'t str {
-    source.parsed.text.get(node.byte_range()).unwrap_or("")
+    let range = node.byte_range();
+    let (text, range) = match source.copied {
+        Some((original, at)) => (original, range.start + at..range.end + at),
+        None => (source.parsed, range),
+    };
+    text.text.get(range).unwrap_or("")
 }
 
 /// The named children that are not comments.
@@ -540,6 +551,7 @@ impl Definition {
             // A text of our own has no place: what it does, the call does.
             fixed: (self.text.path.as_os_str().is_empty()).then_some(at.site),
             copied: None,
+            of: None,
         }
     }
 }

@@ -669,7 +669,6 @@ pub(super) fn deref(pointer: Expr, site: Site) -> Expr {
     }
 }
 
-/// The address of a place; `&*pointer` gives the pointer back.
 /// True for a variable or a field of one: the same place whenever it is read.
 fn is_whole_variable(place: &Expr) -> bool {
     match &place.kind {

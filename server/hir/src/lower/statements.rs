@@ -583,7 +583,11 @@ impl Lowering<'_> {
                         arguments = Some(all);
                     }
                 }
-                Some(value) => init = Some(self.expr(value, source)),
+                Some(value) => {
+                    let (value, mut before) = self.with_captures_before(value, source);
+                    out.append(&mut before);
+                    init = Some(value);
+                }
                 None => {
                     if let Some(list) =
                         prototype.and_then(|prototype| prototype.field(Field::Parameters))
@@ -668,6 +672,9 @@ impl Lowering<'_> {
                 };
                 self.bind(&declared.name, Named::Alias(Box::new(meaning)));
                 continue;
+            }
+            if declared.reference {
+                init = init.map(|init| self.given_back(init, out));
             }
             if declared.reference
                 && let Some(init) = &init
@@ -856,6 +863,7 @@ impl Lowering<'_> {
             at: None,
             fixed: None,
             copied: None,
+            of: None,
         };
         let ty = self.unevaluated(|lowering| lowering.base_type(ty, inner));
         if matches!(ty, Type::Unknown(_)) {

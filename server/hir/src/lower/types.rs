@@ -483,6 +483,7 @@ impl Lowering<'_> {
             at: None,
             fixed: None,
             copied: None,
+            of: None,
         };
         Some(read(self, source))
     }

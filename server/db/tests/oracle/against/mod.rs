@@ -122,6 +122,23 @@ impl Case<'_> {
         self.document_on(target).results.swap_remove(0)
     }
 
+    /// What the analysis says of another text with a kernel of that name, under the first launch that the text makes.
+    pub fn analysis_of(&self, text: &str) -> KernelResult {
+        let document = Document::new(text, Language::Cuda);
+        let mut found = ENGINE
+            .estimate(
+                &document,
+                Path::new("kernel.cu"),
+                &Settings::default(),
+                &Overrides::default(),
+                &[],
+                &[],
+                &[self.kernel.to_owned()],
+            )
+            .unwrap_or_else(|error| panic!("{}: {error}", self.kernel));
+        found.results.swap_remove(0)
+    }
+
     fn document_on(&self, target: Target) -> EstimateDocument {
         let (language, path) = match self.dialect {
             Dialect::Cuda => (Language::Cuda, "kernel.cu"),
