@@ -973,10 +973,10 @@ impl Lowering<'_> {
         };
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
-        if [&left, &right]
-            .iter()
-            .any(|side| matches!(side.ty, Type::Struct(_)))
-        {
+        // No operator of the language's own takes an object or a function.
+        let is_object =
+            |side: &Expr| matches!(side.ty, Type::Struct(_) | Type::Callable(_) | Type::Library(_));
+        if is_object(&left) || is_object(&right) {
             return self.opaque(site, Reason::Operator, vec![left, right]);
         }
         operation(op, self.gathered(left), self.gathered(right), site)
