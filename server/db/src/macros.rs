@@ -174,6 +174,9 @@ fn dispatch_over_types(macros: &mut Macros) {
     let strides = "for (TYPE i = (long)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += blockDim.x * gridDim.x)";
     macros.define("CUDA_KERNEL_LOOP_TYPE(i, n, TYPE)", strides);
     macros.define("CUDA_KERNEL_LOOP(i, n)", &strides.replace("TYPE", "int"));
+    macros.define("CUDA_KERNEL_ASSERT(condition)", "assert(condition)");
+    // The same of libraries made after it.
+    macros.define("CUDA_1D_KERNEL_LOOP(i, n)", &strides.replace("TYPE", "int"));
     macros.define("AT_DISPATCH_SWITCH(TYPE, NAME, ...)", "{ __VA_ARGS__ }");
     macros.define("AT_DISPATCH_CASE(T0, ...)", &said(0));
 }

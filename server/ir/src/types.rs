@@ -420,6 +420,8 @@ impl Type {
                 return Some(Type::Vector(Arc::new(Type::BFLOAT), 2));
             }
             "dim3" => return Some(Type::Vector(Arc::new(Type::UINT), 3)),
+            "cufftReal" | "hipfftReal" => return Some(Type::FLOAT),
+            "cufftDoubleReal" | "hipfftDoubleReal" => return Some(Type::DOUBLE),
             "cufftComplex" | "cuComplex" | "cuFloatComplex" | "hipComplex" | "hipFloatComplex"
             | "hipfftComplex" => {
                 return Some(Type::Vector(Arc::new(Type::FLOAT), 2));

@@ -67,9 +67,10 @@ pub(crate) fn blank_lambda_spaces(text: &mut String, language: Language) {
     }
 }
 
-/// Blanks the specifiers in front of `friend`, `__device__ inline friend T f(…)`: the grammar takes `friend` for a type there.
+/// Blanks the specifiers in front of `friend`, `__device__ inline friend T f(…)`, and of a conversion operator, `__host__ __device__
+/// operator bool()`: the grammar takes these words for a type there.
 pub(crate) fn blank_specifiers_of_friends(text: &mut String, language: Language) {
-    const FRIEND: &str = "friend";
+    const WORDS: [&str; 2] = ["friend", "operator"];
     const SPECIFIERS: [&str; 6] = [
         "__device__",
         "__host__",
@@ -83,9 +84,11 @@ pub(crate) fn blank_specifiers_of_friends(text: &mut String, language: Language)
     }
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
-    for at in memmem::find_iter(bytes, FRIEND) {
-        let ends = bytes.get(at + FRIEND.len());
-        if !ends.is_some_and(u8::is_ascii_whitespace) {
+    let places = WORDS
+        .iter()
+        .flat_map(|word| memmem::find_iter(bytes, word).map(|at| (at, at + word.len())));
+    for (at, end) in places {
+        if !bytes.get(end).is_some_and(u8::is_ascii_whitespace) {
             continue;
         }
         let mut before = text[..at].trim_end();
@@ -410,6 +413,10 @@ mod tests {
             (
                 "{ MY_UNROLL\nfor (;;) {} NO_UNROLL for_each(x); UNROLLED = 1; }",
                 "{          \nfor (;;) {} NO_UNROLL for_each(x); UNROLLED = 1; }",
+            ),
+            (
+                "__host__ __device__ operator bool() const { } T operator+(T b); int operator ()(int a);",
+                "                    operator bool() const { } T operator+(T b); int operator ()(int a);",
             ),
             (
                 "f(float3 &__restrict__ a) { if (x) y; else\n#pragma unroll\nfor (;;) {} }",

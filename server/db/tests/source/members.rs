@@ -292,3 +292,29 @@ fn a_reference_to_the_object_that_a_function_gives_back_is_the_object() {
     // An object made in a function of its class is another one.
     assert_eq!(with("At b = a.plus(8); b.by(4);"), Some(4.0));
 }
+
+#[test]
+fn classes_are_read_as_libraries_write_them() {
+    let base = "struct A { struct P { int r; __device__ P(int v) : r(v) {} }; };\n\
+                struct B : A { struct P : A::P { __device__ P(int v) : A::P(v * 2) {} }; };\n\
+                struct Mask { int *p; __host__ __device__ operator bool() const { return p; } };\n\
+                struct Both { int a, b; };\n\
+                __device__ auto both(int x) -> Both { return {x, x * 4}; }\n\
+                struct Next { int v; };\n\
+                __global__ void k(float *o, Mask m) { int i = threadIdx.x; STATEMENTS o[i] = 1; }\n\
+                void run(float *o, Mask m) { k<<<1, 32>>>(o, m); }\n";
+    let with = |statements: &str| {
+        let text = base.replace("STATEMENTS", statements);
+        analyse(&text);
+        let access = cost_and_line(&text).0;
+        access
+    };
+    assert_eq!(with("B::P p(i); i = p.r;"), Some(8.0));
+    assert_eq!(with("auto [a, b] = both(i); i = b;"), Some(16.0));
+    assert_eq!(with("Next n{i}; Next &r{n}; r.v *= 2; i = n.v;"), Some(8.0));
+    assert_eq!(
+        with("std::array<int, 2> t{i, i * 4}; i = t.at(1) + t.front() * 0;"),
+        Some(16.0)
+    );
+    assert_eq!(with("if (m && i < 8) i = 0;"), Some(4.0));
+}

@@ -974,8 +974,12 @@ impl Lowering<'_> {
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
         // No operator of the language's own takes an object or a function.
-        let is_object =
-            |side: &Expr| matches!(side.ty, Type::Struct(_) | Type::Callable(_) | Type::Library(_));
+        let is_object = |side: &Expr| {
+            matches!(
+                side.ty,
+                Type::Struct(_) | Type::Callable(_) | Type::Library(_)
+            )
+        };
         if is_object(&left) || is_object(&right) {
             return self.opaque(site, Reason::Operator, vec![left, right]);
         }

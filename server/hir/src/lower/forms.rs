@@ -157,6 +157,13 @@ pub(super) fn returns_reference(function: Node) -> bool {
     false
 }
 
+/// The type behind `auto f(…) ->`.
+pub(super) fn trailing_type(function: Node<'_>) -> Option<Node<'_>> {
+    let declarator = crate::outline::function_declarator(function)?;
+    let trailing = super::child_of_kind(declarator, Kind::TrailingReturnType)?;
+    trailing.named_child(0)
+}
+
 /// True for `(…) -> T &`.
 fn trails_a_reference(declarator: Node) -> bool {
     let trailing = super::child_of_kind(declarator, Kind::TrailingReturnType);

@@ -589,8 +589,15 @@ impl Lowering<'_> {
         }
         let ty = match returned {
             Some(ty) => {
-                let base = self.base_type(ty, source);
-                let auto = matches!(&base, Type::Unknown(name) if name == "auto");
+                let mut base = self.base_type(ty, source);
+                let mut auto = matches!(&base, Type::Unknown(name) if name == "auto");
+                // `auto f() -> T`.
+                if auto && let Some(trailing) = super::forms::trailing_type(function) {
+                    let ty = self.unevaluated(|lowering| lowering.base_type(trailing, source));
+                    if !ty.is_unread() && !matches!(ty, Type::Unknown(_)) {
+                        (base, auto) = (ty, false);
+                    }
+                }
                 match function.field(Field::Declarator) {
                     // `auto *f()`: the pointer that it returns.
                     _ if auto => base,
@@ -922,7 +929,7 @@ impl Lowering<'_> {
             self.references = references;
             let Some(target) = target else {
                 // A base, or another constructor of the class.
-                if let Some(class) = self.base_named(&this, &name) {
+                if let Some(class) = self.base_named(&this, &name, Some((list, source))) {
                     let constructors = self.constructors(&class);
                     if let Some(call) = self.constructor_call(constructors, &this, &values, site) {
                         out.push(Stmt {

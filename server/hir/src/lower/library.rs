@@ -700,7 +700,20 @@ impl Lowering<'_> {
                     ty: Type::SIZE,
                     site,
                 }),
-                "data" | "begin" => Some(object.clone()),
+                "data" | "begin" | "cbegin" => Some(object.clone()),
+                "at" | "front" | "back" => {
+                    let at = |index: i64| Expr {
+                        kind: ExprKind::Int(index),
+                        ty: Type::INT,
+                        site,
+                    };
+                    let index = match name {
+                        "at" => arguments.first()?.clone(),
+                        "front" => at(0),
+                        _ => at((*extent).checked_sub(1)? as i64),
+                    };
+                    Some(super::construct::element(object.clone(), index, site))
+                }
                 "fill" => Some(self.computed(arguments, Type::Void, site)),
                 _ => None,
             },

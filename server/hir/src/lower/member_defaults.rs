@@ -63,7 +63,7 @@ impl Lowering<'_> {
         let declared = crate::outline::function_declarator(function)
             .and_then(|declarator| declarator.field(Field::Declarator));
         let name = declared.map_or("", |name| text_of(name, source));
-        let Some(class) = self.base_named(&this, name) else {
+        let Some(class) = self.base_named(&this, name, None) else {
             return;
         };
         let initializers = list.map(parts).unwrap_or_default().into_iter();
@@ -75,26 +75,37 @@ impl Lowering<'_> {
         }
     }
 
-    /// The class of an object that a constructor's list names, or one of its bases: `Base<N>(1)`.
-    pub(super) fn base_named(&mut self, object: &Expr, name: &str) -> Option<Arc<Class>> {
+    /// The class of an object that a constructor's list names, or one of its bases: `Base<N>(1)`. Within a constructor of a base the
+    /// object is still the whole.
+    pub(super) fn base_named(
+        &mut self,
+        object: &Expr,
+        name: &str,
+        list: Option<(Node, Source)>,
+    ) -> Option<Arc<Class>> {
         let Type::Struct(structure) = &object.ty else {
             return None;
         };
-        // Within a constructor of a base the object is still the whole.
-        let name = name.split('<').next()?.rsplit("::").next()?.trim();
         let mut classes = vec![class_of(structure)?];
         let mut looked = 0;
         while let Some(class) = classes.get(looked).cloned() {
-            if class.name == name {
-                return Some(class);
-            }
             looked += 1;
             classes.extend(class.bases.iter().filter_map(|(base, _)| match base {
                 Type::Struct(structure) => class_of(structure),
                 _ => None,
             }));
         }
-        None
+        let path = name.split('<').next()?.trim();
+        let name = path.rsplit("::").next()?;
+        // `Parameters() : Base::Parameters()`: a base that has the name of the class whose constructor this is.
+        let own = list.filter(|_| path != name).and_then(|(list, source)| {
+            classes.iter().position(|class| {
+                Arc::ptr_eq(&class.definition.text, source.parsed)
+                    && class.definition.range.contains(&list.start_byte())
+            })
+        });
+        let mut behind = classes.into_iter().skip(own.map_or(0, |own| own + 1));
+        behind.find(|class| class.name == name)
     }
 
     /// Gives members of an object what their declarations say: not the first `given`, nor those `named` elsewhere.

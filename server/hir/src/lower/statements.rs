@@ -609,7 +609,10 @@ impl Lowering<'_> {
                     ty = deduced;
                 }
             }
-            if let Some(all) = arguments {
+            if let Some([bound]) = arguments.as_deref().filter(|_| declared.reference) {
+                // `T &name(value);`
+                init = Some(bound.clone());
+            } else if let Some(all) = arguments {
                 init = Some(self.constructed(&ty, all, site));
             } else if init.is_none()
                 && storage == Storage::Local
@@ -779,10 +782,21 @@ impl Lowering<'_> {
                 .then(|| at.field(Field::Function))
                 .flatten()
         };
-        if node.kind() != Kind::AssignmentExpression {
-            return false;
-        }
-        let Some(function) = declared() else {
+        // `T &name(value);` as the bits of both.
+        let bound = || {
+            let (left, right) = (node.field(Field::Left)?, node.field(Field::Right)?);
+            let named = right.field(Field::Function)?.kind() == Kind::Identifier;
+            let one = parts(right.field(Field::Arguments)?).len() == 1;
+            let is_type = matches!(left.kind(), Kind::Identifier | Kind::TemplateFunction);
+            let operator = warplens_syntax::binary(node)?.as_str();
+            (named && one && is_type && operator == "&").then_some(left)
+        };
+        let function = match node.kind() {
+            Kind::AssignmentExpression => declared(),
+            Kind::BinaryExpression => bound(),
+            _ => None,
+        };
+        let Some(function) = function else {
             return false;
         };
         // Which it is, a type or a function, the name in front says.
