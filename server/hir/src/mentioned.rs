@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use aho_corasick::AhoCorasick;
+use memchr::memmem::Finder;
 
 use crate::Unit;
 use crate::on_demand::Library;
@@ -19,13 +19,10 @@ static LIBRARIES: [&Library; 9] = [
     &crate::optional::LIBRARY,
 ];
 
-/// Finds the words of all libraries in one pass: a text is looked through with each keystroke.
-static WORDS: LazyLock<(AhoCorasick, Vec<usize>)> = LazyLock::new(|| {
-    let words = || LIBRARIES.iter().enumerate();
-    let of = words().flat_map(|(at, library)| library.words.iter().map(move |_| at));
-    let words = words().flat_map(|(_, library)| library.words);
-    let found = AhoCorasick::new(words).unwrap_or_else(|error| unreachable!("{error}"));
-    (found, of.collect())
+/// What finds the words of each library: a text is looked through with each keystroke.
+static WORDS: LazyLock<Vec<Vec<Finder<'static>>>> = LazyLock::new(|| {
+    let finders = |library: &&Library| library.words.iter().map(Finder::new).collect();
+    LIBRARIES.iter().map(finders).collect()
 });
 
 /// The libraries that a text mentions.
@@ -36,9 +33,14 @@ impl Mentioned {
     /// Those of a text.
     #[must_use]
     pub fn by(text: &str) -> Mentioned {
-        let (words, of) = &*WORDS;
-        let all = words.find_iter(text);
-        Mentioned(all.fold(0, |set, found| set | 1 << of[found.pattern().as_usize()]))
+        let all = WORDS.iter().enumerate();
+        let found = |words: &[Finder]| {
+            words
+                .iter()
+                .any(|word| word.find(text.as_bytes()).is_some())
+        };
+        let mentioned = all.filter(|(_, words)| found(words));
+        Mentioned(mentioned.fold(0, |set, (at, _)| set | 1 << at))
     }
 
     /// The libraries among them behind a unit that does not have them.
