@@ -145,10 +145,11 @@ pub fn without_templates(text: &str) -> Option<String> {
         .flatten()
 }
 
-/// The bracket that closes a list of template arguments.
+/// The bracket that closes a list of template arguments: no list is longer.
 fn closing(bytes: &[u8], open: usize) -> Option<usize> {
+    const LONGEST: usize = 256;
     let mut depth = 0;
-    for (at, &byte) in bytes.iter().enumerate().skip(open) {
+    for (at, &byte) in bytes.iter().enumerate().skip(open).take(LONGEST) {
         match byte {
             b'<' | b'(' => depth += 1,
             b'>' | b')' => depth -= 1,

@@ -80,6 +80,7 @@ template <int I, class T, class... R> __device__ auto nth(T v, R... rest) { if c
 template <bool F> __device__ int pick_one(int a, int b) { if constexpr (F) { return a; } else { return b; } }
 __device__ void divided(int v, int by, int &q, int &r) { q = v / by; r = v % by; }
 __device__ void bump(int *v) { *v += 1; }
+__device__ int &shifted(int &v) { v += 8; return v; }
 class Wrapped {
   int value;
 public:
@@ -239,6 +240,14 @@ const VALUES: &[Form] = &[
     form(
         "($0 + $1 + $1)",
         "[&] { lib::Wrapped w($0); (w += $1) += $1; return int(w); }()",
+    ),
+    form(
+        "(($0 + 8) * 2)",
+        "[&] { int v = $0; lib::shifted(v) *= 2; return v; }()",
+    ),
+    form(
+        "($0 + 17)",
+        "[&] { int v = $0; int &r = lib::shifted(v); lib::bump(&r); lib::shifted(r); return v; }()",
     ),
     form("$0", "lib::pick_one<true>($0, $1)"),
     form("$1", "lib::pick_one<false>($0, $1)"),

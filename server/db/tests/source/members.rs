@@ -289,8 +289,28 @@ fn a_reference_to_the_object_that_a_function_gives_back_is_the_object() {
     assert_eq!(with("(a += 8).by(2);"), Some(8.0));
     assert_eq!(with("At &b = a.by(2); b.by(2);"), Some(16.0));
     assert_eq!(with("twice(a.by(2));"), Some(16.0));
+    assert_eq!(with("++(a += 7).v; a.by(2);"), Some(8.0));
     // An object made in a function of its class is another one.
     assert_eq!(with("At b = a.plus(8); b.by(4);"), Some(4.0));
+}
+
+#[test]
+fn a_reference_to_a_number_that_a_function_gives_back_is_that_number() {
+    let with = |statements: &str| {
+        let text = format!(
+            "__device__ int &shifted(int &x) {{ x += 8; return x; }}\n\
+             __device__ void twice(int &x) {{ x *= 2; }}\n\
+             __global__ void k(float *o) {{ int i = threadIdx.x; {statements} o[i] = 1; }}\n\
+             void run(float *o) {{ k<<<1, 32>>>(o); }}\n"
+        );
+        cost_and_line(&text).0
+    };
+    assert_eq!(with("shifted(i) *= 2;"), Some(8.0));
+    assert_eq!(with("twice(shifted(i));"), Some(8.0));
+    assert_eq!(with("int &r = shifted(i); r *= 2;"), Some(8.0));
+    assert_eq!(with("++shifted(i);"), Some(5.0));
+    // A copy of it is another one.
+    assert_eq!(with("int j = shifted(i); j *= 2;"), Some(4.0));
 }
 
 #[test]

@@ -70,6 +70,8 @@ pub(super) fn hoisted(place: Expr) -> (Vec<Stmt>, Expr) {
             before.extend(more);
             (before, last)
         }
+        // What a function gives back as a reference to an object is that object.
+        ExprKind::Inline(before, Some(object)) => (before, whole(ExprKind::Var(object))),
         ExprKind::Field(base, offset) => {
             let (before, base) = hoisted(*base);
             (before, whole(ExprKind::Field(Box::new(base), offset)))

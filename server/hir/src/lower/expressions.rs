@@ -172,7 +172,11 @@ impl Lowering<'_> {
                 if let Type::Struct(_) = argument.ty {
                     let name = if by > 0 { "operator++" } else { "operator--" };
                     if let Some(call) = self.operator_call(name, &argument, &[], site) {
-                        return call;
+                        return if before.is_empty() {
+                            call
+                        } else {
+                            after(before, call)
+                        };
                     }
                 }
                 let ty = argument.ty.clone();

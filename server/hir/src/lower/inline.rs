@@ -830,7 +830,7 @@ impl Lowering<'_> {
             return;
         }
         let mut argument = self.converted_to(argument, &ty);
-        if declared.reference {
+        if declared.reference && argument.ty == ty {
             argument = self.given_back(argument, out);
         }
         // What a recursive function only reads through a reference is another thing in each call.
@@ -1111,7 +1111,7 @@ impl Lowering<'_> {
     /// that object itself.
     pub(super) fn given_back(&mut self, value: Expr, before: &mut Vec<Stmt>) -> Expr {
         match value.kind {
-            ExprKind::Inline(statements, Some(object)) if matches!(value.ty, Type::Struct(_)) => {
+            ExprKind::Inline(statements, Some(object)) => {
                 before.extend(statements);
                 self.var(object, value.site)
             }

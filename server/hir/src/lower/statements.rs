@@ -676,7 +676,7 @@ impl Lowering<'_> {
                 self.bind(&declared.name, Named::Alias(Box::new(meaning)));
                 continue;
             }
-            if declared.reference {
+            if declared.reference && init.as_ref().is_some_and(|init| init.ty == ty) {
                 init = init.map(|init| self.given_back(init, out));
             }
             if declared.reference
