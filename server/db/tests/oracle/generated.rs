@@ -9,8 +9,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::against::Case;
+use crate::drawn::{passed, runner};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseError;
 use warplens_oracle::{Argument, Dialect, Launch};
 
 /// An expression of any integer type.
@@ -430,23 +431,10 @@ fn case<'a>(text: &'a str, launch: &Launch, scalars: &BTreeMap<String, i64>) -> 
     }
 }
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
 #[test]
 fn what_is_called_exact_is_what_a_run_counts() {
     let (listed, exact) = (Cell::new(0usize), Cell::new(0usize));
-    let config = Config {
-        cases: number("WARPLENS_ORACLE_CASES").unwrap_or(700) as u32,
-        max_global_rejects: 10_000_000,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let mut seed = [7; 32];
-    seed[..8].copy_from_slice(&number("WARPLENS_ORACLE_SEED").unwrap_or(0).to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-    let mut runner = TestRunner::new_with_rng(config, rng);
+    let mut runner = runner(7, 700);
     let result = runner.run(&(statements(), launches()), |(body, (launch, scalars))| {
         let text = text_of(&body);
         let outcome = case(&text, &launch, &scalars)
@@ -472,11 +460,7 @@ fn what_is_called_exact_is_what_a_run_counts() {
     });
     let (listed, exact) = (listed.get(), exact.get());
     eprintln!("{exact} of {listed} accesses and branches are exact");
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(reason, _)) => panic!("{reason}"),
-        Err(error) => panic!("{error}"),
-    }
+    passed(result);
     // Nothing is gained by calling nothing exact.
     assert!(exact * 100 >= listed * 99, "{exact} of {listed} are exact");
 }

@@ -2,15 +2,16 @@
 //! packs. Each is written twice, as C++ and as plain C that does the same; the plain one is run thread by thread and the facts about
 //! the other are held against that run, access by access: `//#7` marks the line of the same access in both.
 //!
-//! `WARPLENS_ORACLE_CASES` and `WARPLENS_ORACLE_SEED` are those of `generated.rs`.
+//! How many and which: `drawn.rs`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::against::{Case, Outcome, Target, compare};
+use crate::drawn::{passed, runner};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseError;
 use warplens_oracle::{Argument, Class, Dialect, Launch, Tally};
 
 /// One construct in both languages. `$0` … are values, `@` is a number of its own, `%` a body, `//#` ends the line of an access.
@@ -688,23 +689,10 @@ fn launches() -> impl Strategy<Value = Launch> {
     })
 }
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
 #[test]
 fn what_is_called_exact_of_a_kernel_of_templates_is_what_its_plain_twin_does() {
     let (listed, exact) = (Cell::new(0usize), Cell::new(0usize));
-    let config = Config {
-        cases: number("WARPLENS_ORACLE_CASES").unwrap_or(300) as u32,
-        max_global_rejects: 10_000_000,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let mut seed = [13; 32];
-    seed[..8].copy_from_slice(&number("WARPLENS_ORACLE_SEED").unwrap_or(0).to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-    let mut runner = TestRunner::new_with_rng(config, rng);
+    let mut runner = runner(13, 300);
     let result = runner.run(&(statements(), launches()), |(body, launch)| {
         let (outcome, pair) = outcome(&body, &launch).map_err(TestCaseError::reject)?;
         listed.set(listed.get() + outcome.listed);
@@ -721,11 +709,7 @@ fn what_is_called_exact_of_a_kernel_of_templates_is_what_its_plain_twin_does() {
     });
     let (listed, exact) = (listed.get(), exact.get());
     eprintln!("{exact} of {listed} accesses are exact");
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(reason, _)) => panic!("{reason}"),
-        Err(error) => panic!("{error}"),
-    }
+    passed(result);
     // Nothing is gained by calling nothing exact.
     assert!(exact * 100 >= listed * 95, "{exact} of {listed} are exact");
 }

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::against::{Case, Target};
+use crate::drawn::{passed, runner};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use proptest::test_runner::TestCaseError;
 use warplens_oracle::{Argument, Dialect, Launch, Run};
 
 /// An expression: a form with its parts at `$0`, `$1` …
@@ -498,10 +499,6 @@ fn case<'a>(text: &'a str, launch: &Launch, scalars: &BTreeMap<String, i64>) -> 
     }
 }
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
 fn directive(launch: &Launch, scalars: &BTreeMap<String, i64>, target: Target) -> String {
     format!(
         "// {target:?}\n// warplens: block=({},{},{}) grid=({},{},{}) n={} u={} w={}",
@@ -517,22 +514,10 @@ fn directive(launch: &Launch, scalars: &BTreeMap<String, i64>, target: Target) -
     )
 }
 
-fn runner(cases: u32) -> TestRunner {
-    let config = Config {
-        cases: number("WARPLENS_ORACLE_CASES").map_or(cases, |cases| cases as u32),
-        max_global_rejects: 10_000_000,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let mut seed = [11; 32];
-    seed[..8].copy_from_slice(&number("WARPLENS_ORACLE_SEED").unwrap_or(0).to_le_bytes());
-    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
-}
-
 #[test]
 fn threads_that_surely_part_before_a_barrier_do() {
     let (parted, reported) = (Cell::new(0usize), Cell::new(0usize));
-    let result = runner(200).run(
+    let result = runner(11, 200).run(
         &(meetings(), settings()),
         |(body, (launch, scalars, target))| {
             let text = text_of(&body);
@@ -557,11 +542,7 @@ fn threads_that_surely_part_before_a_barrier_do() {
     );
     let (parted, reported) = (parted.get(), reported.get());
     eprintln!("{reported} of {parted} kernels whose threads part are reported");
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(reason, _)) => panic!("{reason}"),
-        Err(error) => panic!("{error}"),
-    }
+    passed(result);
     // Nothing is gained by reporting nothing. Not said is what depends on the result of a function with several returns, and
     // of which threads are in a loop that others left.
     assert!(reported * 2 >= parted, "{reported} of {parted}");
@@ -570,7 +551,7 @@ fn threads_that_surely_part_before_a_barrier_do() {
 #[test]
 fn what_is_called_exact_is_what_a_run_counts() {
     let (listed, exact) = (Cell::new(0usize), Cell::new(0usize));
-    let mut runner = runner(150);
+    let mut runner = runner(11, 150);
     let result = runner.run(
         &(statements(), settings()),
         |(body, (launch, scalars, target))| {
@@ -591,11 +572,7 @@ fn what_is_called_exact_is_what_a_run_counts() {
     );
     let (listed, exact) = (listed.get(), exact.get());
     eprintln!("{exact} of {listed} accesses and branches are exact");
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(reason, _)) => panic!("{reason}"),
-        Err(error) => panic!("{error}"),
-    }
+    passed(result);
     // Nothing is gained by calling nothing exact. What is open depends on what an atomic gave, on a division by 0 of some
     // thread, or takes more steps than are counted.
     assert!(exact * 100 >= listed * 95, "{exact} of {listed} are exact");

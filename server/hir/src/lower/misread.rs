@@ -1,7 +1,9 @@
 //! What the grammar reads as casts and templates is read again where the names are variables here.
 
+use std::sync::Arc;
+
 use crate::namespaces::Name;
-use warplens_syntax::{Field, Kind, Node};
+use warplens_syntax::{Expanded, Field, Kind, Node};
 
 use super::{DEEPEST, Lowering, Named, Source, text_of};
 use crate::misread;
@@ -35,11 +37,22 @@ impl Lowering<'_> {
         let language = self.unit.language;
         let fragment =
             misread::without_casts(whole, source.parsed, language, |name| self.is_value(name))?;
-        let again = source.again(&fragment, whole.start_byte());
-        Some(match misread::expression(&fragment) {
+        Some(self.read_again(&fragment, whole, source, site))
+    }
+
+    /// An expression as it is written in another text, in which every byte has its place.
+    fn read_again(
+        &mut self,
+        fragment: &Arc<Expanded>,
+        whole: Node,
+        source: Source,
+        site: Site,
+    ) -> Expr {
+        let again = source.again(fragment, whole.start_byte());
+        match misread::expression(fragment) {
             Some(value) => self.expr(value, again),
             None => self.opaque(site, Reason::SyntaxError, Vec::new()),
-        })
+        }
     }
 
     /// An expression with names behind template arguments that read as comparisons, read again.
@@ -54,11 +67,7 @@ impl Lowering<'_> {
         }
         let text = misread::without_templates(source.parsed.text.get(whole.byte_range())?)?;
         let fragment = misread::parsed(&text, self.unit.language);
-        let again = source.again(&fragment, whole.start_byte());
-        Some(match misread::expression(&fragment) {
-            Some(value) => self.expr(value, again),
-            None => self.opaque(site, Reason::SyntaxError, Vec::new()),
-        })
+        Some(self.read_again(&fragment, whole, source, site))
     }
 
     /// What an identifier in such a text takes the place of.
