@@ -2,7 +2,7 @@
 
 use warplens_codegen::{CompiledKernel, Options};
 use warplens_facts::facts::SourceFacts;
-use warplens_hir::{Item, Unit};
+use warplens_hir::{Item, Mentioned, Unit};
 use warplens_host::{Build, HeaderNames, LaunchSite};
 
 use crate::estimates::Estimates;
@@ -40,6 +40,8 @@ pub(crate) struct Contents {
     /// `queries::units`
     pub(crate) outlines: Memo<u64, Vec<Item>>,
     pub(crate) units: Memo<u64, Unit>,
+    /// The libraries that a function or a kernel mentions.
+    pub(crate) mentioned: Memo<u64, Mentioned>,
     /// The names of headers that launches depend on: those of one, and of all that a program reads.
     pub(crate) header_names: Memo<u64, HeaderNames>,
     /// `queries::launches`: launches of a text, each with the item that holds it; ranges count from that item's first byte.
@@ -81,6 +83,7 @@ impl Default for Contents {
         Contents {
             outlines: Memo::new(2 * units),
             units: Memo::new(units),
+            mentioned: Memo::new(kernels),
             header_names: Memo::new(2 * units),
             sites: Memo::new(kernels),
             told: Memo::new(kernels),
@@ -105,6 +108,7 @@ impl Contents {
     pub(crate) fn set_room(&self, room: Room) {
         self.outlines.set_room(2 * room.units);
         self.units.set_room(room.units);
+        self.mentioned.set_room(room.kernels);
         self.header_names.set_room(2 * room.units);
         self.sites.set_room(room.kernels);
         self.told.set_room(room.kernels);
@@ -134,7 +138,7 @@ impl Contents {
     }
 
     /// All of them; what holds others comes first.
-    fn all(&self) -> [&dyn Kept; 17] {
+    fn all(&self) -> [&dyn Kept; 18] {
         [
             &self.analyses,
             &self.findings,
@@ -144,6 +148,7 @@ impl Contents {
             &self.compiled,
             &self.kernels,
             &self.outlines,
+            &self.mentioned,
             &self.units,
             &self.header_names,
             &self.sites,

@@ -19,15 +19,24 @@ static LIBRARIES: [&Library; 9] = [
     &crate::optional::LIBRARY,
 ];
 
-/// What finds the words of each library: a text is looked through with each keystroke.
+/// What finds the words of each library.
 static WORDS: LazyLock<Vec<Vec<Finder<'static>>>> = LazyLock::new(|| {
     let finders = |library: &&Library| library.words.iter().map(Finder::new).collect();
     LIBRARIES.iter().map(finders).collect()
 });
 
 /// The libraries that a text mentions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Mentioned(u16);
+
+/// Of two texts.
+impl std::ops::BitOr for Mentioned {
+    type Output = Mentioned;
+
+    fn bitor(self, other: Mentioned) -> Mentioned {
+        Mentioned(self.0 | other.0)
+    }
+}
 
 impl Mentioned {
     /// Those of a text.

@@ -126,7 +126,13 @@ template <class T, class I> struct TensorAccessor<T, 6, I> {
     I stride(int d) const { return d == 0 ? stride0 : d == 1 ? stride1 : d == 2 ? stride2 : d == 3 ? stride3 : d == 4 ? stride4 : 1; }
     T *data() const { return data_; }
 };
-namespace cuda { namespace detail { constexpr int CUDA_NUM_THREADS = 1024; } }
+namespace cuda { namespace detail {
+constexpr int CUDA_NUM_THREADS = 1024;
+template <class T, class I> struct TensorInfo { T *data; I sizes[25]; I strides[25]; int dims; };
+template <class T, class I, int D> struct IndexToOffset {
+    static I get(I linear, const TensorInfo<T, I> &info) { return linear; }
+};
+} }
 namespace native { namespace memory {
 template <class T, int N> struct alignas(sizeof(T) * N) aligned_vector { T val[N]; };
 template <int N, class T> aligned_vector<T, N> load_vector(const T *from, unsigned at) {
@@ -140,10 +146,6 @@ template <class T, int N> struct Array {
     const T &operator[](int i) const { return data[i]; }
 };
 }
-template <class T, class I> struct TensorInfo { T *data; I sizes[25]; I strides[25]; int dims; };
-template <class T, class I, int D> struct IndexToOffset {
-    static I get(I linear, const TensorInfo<T, I> &info) { return linear; }
-};
 template <class T, int N, class... P> using PackedTensorAccessor32 = TensorAccessor<T, N, int>;
 template <class T, int N, class... P> using PackedTensorAccessor64 = TensorAccessor<T, N, long>;
 template <class T, int N, class... P> using PackedTensorAccessor = TensorAccessor<T, N, long>;

@@ -75,8 +75,16 @@ impl Contents {
             .cloned()
             .collect();
         let mut hasher = FxHasher::default();
-        // A kernel may be the only one to mention a library.
-        (key, language, Mentioned::by(&text.text)).hash(&mut hasher);
+        // What is no part of the key may be all that mentions a library. Only what was typed in is looked through.
+        self.mentioned.make_room(items.len());
+        let others = items.iter().filter(|item| !declares(item)).map(spelled);
+        let mentioned = others.fold(Mentioned::default(), |all, text| {
+            let own = self
+                .mentioned
+                .get_or(hash(&[&text]), || Mentioned::by(text));
+            all | *own
+        });
+        (key, language, mentioned).hash(&mut hasher);
         for item in &declarations {
             (spelled(item), item.reading, &item.space).hash(&mut hasher);
         }

@@ -362,3 +362,18 @@ fn the_loops_of_pytorchs_kernels_and_views_of_several_dimensions_are_read() {
     assert_eq!(crate::reads::sectors(&view("layout_right")), [4.0, 4.0]);
     assert_eq!(crate::reads::sectors(&view("layout_left")), [32.0, 4.0]);
 }
+
+#[test]
+fn what_a_tensor_is_by_itself_is_where_pytorch_declares_it() {
+    let text = "#include <ATen/cuda/detail/TensorInfo.cuh>\n\
+                template <class T> struct Offset {\n\
+                    static __device__ int get(int i, const at::cuda::detail::TensorInfo<T, int> &info) {\n\
+                        return i % info.sizes[info.dims - 1] * info.strides[info.dims - 1];\n\
+                    }\n\
+                };\n\
+                __global__ void k(const at::cuda::detail::TensorInfo<long, int> info, float *o) {\n\
+                    int at = at::cuda::detail::IndexToOffset<long, int, -1>::get(threadIdx.x, info);\n\
+                    o[threadIdx.x] = info.data[at] + info.data[Offset<long>::get(threadIdx.x, info)];\n\
+                }\n";
+    assert_eq!(crate::reads::losses(text), 0);
+}
