@@ -323,12 +323,7 @@ fn classes_are_read_as_libraries_write_them() {
                 struct Next { int v; };\n\
                 __global__ void k(float *o, Mask m) { int i = threadIdx.x; STATEMENTS o[i] = 1; }\n\
                 void run(float *o, Mask m) { k<<<1, 32>>>(o, m); }\n";
-    let with = |statements: &str| {
-        let text = base.replace("STATEMENTS", statements);
-        analyse(&text);
-        let access = cost_and_line(&text).0;
-        access
-    };
+    let with = |statements: &str| cost_and_line(&base.replace("STATEMENTS", statements)).0;
     assert_eq!(with("B::P p(i); i = p.r;"), Some(8.0));
     assert_eq!(with("auto [a, b] = both(i); i = b;"), Some(16.0));
     assert_eq!(with("Next n{i}; Next &r{n}; r.v *= 2; i = n.v;"), Some(8.0));
