@@ -270,6 +270,7 @@ impl Measure<'_> {
         if let Some(unseen) = draft.unseen {
             let why = match unseen {
                 Unseen::Pipe => Why::Pipe,
+                Unseen::Image => Why::Image,
                 Unseen::Box => Why::Box,
                 Unseen::Reserved => Why::ReservedBits,
                 Unseen::DescribedInBytes => Why::DescribedInBytes,

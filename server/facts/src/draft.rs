@@ -109,6 +109,8 @@ impl RequestKind {
 pub(crate) enum Unseen {
     /// A packet of a pipe.
     Pipe,
+    /// A texel of a texture, a surface or an image.
+    Image,
     /// In a launch that the kernel makes.
     Launch,
     /// A box of a tensor that may lie across sectors, or end outside of it.

@@ -1457,6 +1457,10 @@ impl Executor<'_> {
                 let bytes = (whole.ty.size() as u32).max(4);
                 let op = if *store { Op::Store } else { Op::Load };
                 let load = self.record(array, address, bytes, bytes, op, whole, &needs);
+                let recorded = self.dry == 0 && !self.counting_only;
+                if let Some(draft) = self.accesses.get_mut(load).filter(|_| recorded) {
+                    draft.unseen = Some(Unseen::Image);
+                }
                 return Value {
                     loads: if *store { Vec::new() } else { vec![load] },
                     ..Value::data(Variation::ANY)

@@ -79,6 +79,8 @@ fn rounded(figure: f64) -> f64 {
 pub enum Why {
     /// The runtime places a pipe's packets.
     Pipe,
+    /// How the texels of an image lie in memory is not documented.
+    Image,
     /// It belongs to a launch that the kernel makes.
     EnqueuedLaunch,
     /// A box of a tensor, of which is not known that it fills its sectors.
@@ -208,6 +210,7 @@ impl fmt::Display for Why {
                 );
             }
             Why::Pipe => "where a pipe's packet lies is the runtime's affair",
+            Why::Image => "how the texels lie in memory is not documented",
             Why::Box => "how the box lies in the sectors of its tensor is not known",
             Why::ReservedBits => {
                 "the descriptor has bits that no field of it has: an offset is too large, or not in 16 bytes"

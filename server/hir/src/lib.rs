@@ -29,7 +29,7 @@ mod unit;
 
 pub use definition::{Definition, node_ending, text_hash};
 pub use lower::{
-    HostName, Lowering, Source, TemplateArguments, default_value, following, is_cut_off,
+    HostName, Lowering, Signature, Source, TemplateArguments, default_value, following, is_cut_off,
     lacks_body, lower,
 };
 pub use mentioned::Mentioned;

@@ -191,7 +191,8 @@ fn is_conditional(call: Node, turns: Node, jumps: &[Node]) -> bool {
             Kind::ForStatement | Kind::WhileStatement | Kind::ForRangeLoop => {
                 is(Field::Body) || is(Field::Update)
             }
-            Kind::CaseStatement | Kind::CatchClause | Kind::LambdaExpression => true,
+            Kind::SwitchStatement => is(Field::Body),
+            Kind::CatchClause | Kind::LambdaExpression => true,
             _ => false,
         };
         if decides {

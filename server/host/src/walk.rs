@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use warplens_syntax::nodes::SwitchStatement;
 use warplens_syntax::{BinaryOperator, Field, Kind, Node, has_word, stop};
 
 use super::arguments::Argument;
@@ -159,7 +160,13 @@ impl Host<'_> {
                 }
                 goes_on
             }
-            Kind::CaseStatement => self.case_body(node, source),
+            // One that no `switch` holds directly: within a loop or an `if` of its body.
+            Kind::CaseStatement => {
+                let label = node.field(Field::Value);
+                let mut all = parts(node);
+                all.retain(|part| Some(*part) != label);
+                self.sequence(&all, source)
+            }
             Kind::ElseClause
             | Kind::AttributedStatement
             | Kind::Error
@@ -704,8 +711,10 @@ impl Host<'_> {
     // ---- switch --------------------------------------------------------------------------------
 
     fn switch(&mut self, node: Node, source: Source) -> bool {
-        let (Some(condition), Some(body)) = (node.field(Field::Condition), node.field(Field::Body))
-        else {
+        let Some(switch) = SwitchStatement::cast(node) else {
+            return true;
+        };
+        let (Some(condition), Some(_)) = (switch.condition(), switch.body()) else {
             return true;
         };
         let inner = condition.field(Field::Value).unwrap_or(condition);
@@ -714,16 +723,10 @@ impl Host<'_> {
             Kind::Identifier => self.place_named(text(inner, source)),
             _ => None,
         };
-        let cases: Vec<Node> = parts(body)
-            .into_iter()
-            .filter(|part| part.kind() == Kind::CaseStatement)
-            .collect();
+        let cases = switch.cases();
         let labels: Vec<Option<Value>> = cases
             .iter()
-            .map(|case| {
-                let label = case.field(Field::Value)?;
-                Some(self.eval(label, source))
-            })
+            .map(|case| Some(self.eval(case.label?, source)))
             .collect();
         if self.leaving.is_some() {
             return false;
@@ -762,13 +765,13 @@ impl Host<'_> {
                 let breakable = host.breakable(false);
                 host.breakables.push(Breakable { mark, ..breakable });
                 if chosen.is_none() {
-                    let label = cases[at].field(Field::Value);
-                    let side = label.map_or(Side::Default, |label| {
+                    let side = cases[at].label.map_or(Side::Default, |label| {
                         Side::Case(quoted(text(label, source)))
                     });
                     host.enter(Some(condition), side, true, source);
                 }
-                let goes_on = cases[at..].iter().all(|case| host.case_body(*case, source));
+                let goes_on =
+                    (cases[at..].iter()).all(|case| host.sequence(&case.statements, source));
                 if chosen.is_none() {
                     host.leave();
                 }
@@ -821,15 +824,6 @@ impl Host<'_> {
             return goes_on;
         }
         true
-    }
-
-    fn case_body(&mut self, case: Node, source: Source) -> bool {
-        let label = case.field(Field::Value).map(|label| label.id());
-        let all: Vec<Node> = parts(case)
-            .into_iter()
-            .filter(|part| Some(part.id()) != label)
-            .collect();
-        self.sequence(&all, source)
     }
 
     // ---- declarations --------------------------------------------------------------------------

@@ -262,6 +262,10 @@ fn control_flow() {
             &["k<64>[1][64]"],
         ),
         (
+            "void f(int t) { switch (t) { case 64:\n#pragma omp parallel\n { k<64><<<1, t>>>(); }\n break; case 32: k<32><<<1, t>>>(); } }",
+            &["k<64>[1][64]", "k<32>[1][32]"],
+        ),
+        (
             "void f(int m) { int b; switch (m) { case 0: b = 32; break; default: b = 64; } k<<<1, b>>>(); }",
             &["k[1][?]"],
         ),

@@ -28,7 +28,9 @@ pub use kernel::{
 pub use place::{CalleeLine, Launch, NotUnderstood, Site, Source, Span};
 pub use places::{Places, in_one_line};
 pub use reason::Reason;
-pub use types::{AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Type, spell_type};
+pub use types::{
+    AddressSpace, Bindings, Bound, Field, Known, Origin, Struct, Type, spell_type, wrapped,
+};
 /// The language that a kernel is written in.
 pub use warplens_syntax::Language;
 /// Work on a kernel that is given up in its midst.

@@ -481,6 +481,20 @@ impl Bound {
     }
 }
 
+/// A number in this many bits; in the one of a `bool` whether it is one at all.
+pub fn wrapped(value: i64, bits: u8, signed: bool) -> i64 {
+    match (bits, signed) {
+        (1, _) => i64::from(value != 0),
+        (8, true) => i64::from(value as i8),
+        (8, false) => i64::from(value as u8),
+        (16, true) => i64::from(value as i16),
+        (16, false) => i64::from(value as u16),
+        (32, true) => i64::from(value as i32),
+        (32, false) => i64::from(value as u32),
+        _ => value,
+    }
+}
+
 /// A type in a form that differs for types that differ: for keys.
 pub fn spell_type(ty: &Type) -> String {
     match ty {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use warplens_ir::{
-    BinaryOp, Builtin, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId,
+    BinaryOp, Builtin, Expr, ExprKind, LoopKind, Stmt, StmtKind, Type, UnaryOp, VarId, wrapped,
 };
 
 use super::Builder;
@@ -339,7 +339,7 @@ impl Builder<'_> {
         inside: &FxHashSet<VarId>,
     ) -> Option<i64> {
         let of = |part: &Expr| self.fold(part, numbers, inside);
-        Some(match &expression.kind {
+        let value = match &expression.kind {
             ExprKind::Int(value) => *value,
             ExprKind::Var(id) => {
                 if inside.contains(id) {
@@ -357,7 +357,11 @@ impl Builder<'_> {
             ExprKind::Binary(BinaryOp::LogicalAnd, a, b) => i64::from(of(a)? != 0 && of(b)? != 0),
             ExprKind::Binary(BinaryOp::LogicalOr, a, b) => i64::from(of(a)? != 0 || of(b)? != 0),
             ExprKind::Binary(op, a, b) if a.ty.is_int() && b.ty.is_int() => {
-                let (x, y) = (of(a)?, of(b)?);
+                let ty = match op {
+                    BinaryOp::Shl | BinaryOp::Shr => a.ty.common(&Type::INT),
+                    _ => a.ty.common(&b.ty),
+                };
+                let (x, y) = (in_type(&ty, of(a)?), in_type(&ty, of(b)?));
                 match op {
                     BinaryOp::Add => x.checked_add(y)?,
                     BinaryOp::Sub => x.checked_sub(y)?,
@@ -379,7 +383,8 @@ impl Builder<'_> {
                 }
             }
             _ => return None,
-        })
+        };
+        Some(in_type(&expression.ty, value))
     }
 
     /// What a loop's step does to the numbers.
@@ -397,12 +402,12 @@ impl Builder<'_> {
             ExprKind::Step(by, _, place) => {
                 let id = target(place)?;
                 let value = self.fold(place, numbers, inside)?;
-                numbers.insert(id, value.checked_add(*by)?);
+                numbers.insert(id, in_type(&place.ty, value.checked_add(*by)?));
             }
             ExprKind::Assign(None, place, value) => {
                 let id = target(place)?;
                 let value = self.fold(value, numbers, inside)?;
-                numbers.insert(id, value);
+                numbers.insert(id, in_type(&place.ty, value));
             }
             ExprKind::Assign(Some(op), place, by) => {
                 let id = target(place)?;
@@ -419,7 +424,7 @@ impl Builder<'_> {
                     BinaryOp::Shr => x.checked_shr(u32::try_from(y).ok()?)?,
                     _ => return None,
                 };
-                numbers.insert(id, value);
+                numbers.insert(id, in_type(&place.ty, value));
             }
             ExprKind::List(parts) => {
                 for part in parts {
@@ -447,5 +452,13 @@ impl Builder<'_> {
             _ => return None,
         }
         Some(())
+    }
+}
+
+/// A number as a variable of that type holds it.
+fn in_type(ty: &Type, value: i64) -> i64 {
+    match ty {
+        Type::Int { bits, signed } => wrapped(value, *bits, *signed),
+        _ => value,
     }
 }

@@ -167,10 +167,12 @@ impl Builder<'_> {
                     .collect()
             }
             Function::Texture { store } => {
-                let loaded = self.push(Op::Texture, Ty::I32, firsts);
                 if *store {
+                    let all = values.iter().flatten().copied().collect();
+                    self.push(Op::Fixed(Class::Tex, 1), Ty::None, all);
                     return Value::new();
                 }
+                let loaded = self.push(Op::Texture, Ty::I32, firsts);
                 let parts = scalars(ty);
                 parts
                     .iter()

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use warplens_hir::{ItemKind, Space};
+use warplens_hir::{ItemKind, Signature, Space};
 use warplens_host::{LaunchSite, launch_sites_through};
 use warplens_syntax::Language;
 
@@ -79,7 +79,10 @@ pub(crate) struct Called {
     pub(crate) arguments: Option<(usize, usize)>,
     /// What its template takes; `None` where that is not told.
     pub(crate) template: Option<TemplateHead>,
+    /// All definitions of its name, and which of them it is; `None` where it is the only one.
+    pub(crate) overload: Option<(Arc<[Signature]>, usize)>,
 }
+
 impl Called {
     /// Whether the launch is one of this kernel.
     pub(crate) fn is_by(&self, site: &LaunchSite) -> bool {
@@ -90,6 +93,9 @@ impl Called {
                 .template
                 .as_ref()
                 .is_none_or(|template| template.takes(&site.template_args))
+            && self.overload.as_ref().is_none_or(|(all, own)| {
+                Signature::takes(all, *own, &site.template_args, &site.argument_types)
+            })
             && (given == 0
                 || self.language == Language::OpenCl
                 || self

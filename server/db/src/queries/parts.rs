@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use warplens_hir::{Item, ItemKind};
+use warplens_hir::{Item, ItemKind, Signature};
 use warplens_host::{LaunchSite, builds, may_build};
 use warplens_machine::Profile;
 use warplens_syntax::{Expanded, Language, directives};
@@ -160,7 +160,7 @@ impl Engine {
             self.contents().kernels.make_room(kernels.len());
             let called: Vec<Called> = kernels
                 .iter()
-                .map(|(program, item)| called(program, item))
+                .map(|(program, item)| called(program, item, &kernels))
                 .collect();
             let launches =
                 self.launches_of(&called, &parts.sites, &by_callers.sites, path, &how, cancel)?;
@@ -242,14 +242,25 @@ impl Engine {
 }
 
 /// A kernel as far as it decides who can launch it.
-fn called(program: &Program, item: &Item) -> Called {
+fn called(program: &Program, item: &Item, kernels: &[(&Program, &Item)]) -> Called {
     let name = kernel_name(item);
     let text = &program.text.text[item.range.clone()];
+    let alike: Vec<&Item> = (kernels.iter())
+        .filter(|(other, _)| std::ptr::eq(*other, program))
+        .map(|(_, other)| *other)
+        .filter(|other| kernel_name(other) == name && other.space == item.space)
+        .collect();
+    let own = (alike.iter()).position(|other| std::ptr::eq(*other, item));
+    let overload = own.filter(|_| alike.len() > 1).and_then(|own| {
+        let all = Signature::of(&program.text, &alike, &program.unit)?;
+        Some((all.into(), own))
+    });
     Called {
         name: name.to_owned(),
         space: item.space.clone(),
         language: program.text.language,
         arguments: arguments_of(text, name),
         template: TemplateHead::of(text, name),
+        overload,
     }
 }

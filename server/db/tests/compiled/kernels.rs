@@ -76,13 +76,17 @@ const MADE_WITH_CLUSTERS: &[Made] = &[
 const TARGETS: [(&str, &[Made]); 2] = [("a100-sxm4-40gb", MADE), ("h100-sxm5", MADE_WITH_CLUSTERS)];
 
 fn compiled_for(gpu: &str, text: &str, kernel: &str) -> Arc<CompiledKernel> {
+    compiled_of(Language::Cuda, gpu, text, kernel)
+}
+
+fn compiled_of(language: Language, gpu: &str, text: &str, kernel: &str) -> Arc<CompiledKernel> {
     let settings = Settings {
         gpu: Some(gpu.to_owned()),
         ..Settings::default()
     };
     let file = Engine::new(Profiles::builtin())
         .analyze(
-            &Document::new(text, Language::Cuda),
+            &Document::new(text, language),
             Path::new("a.cu"),
             &settings,
             &Overrides::default(),
@@ -641,6 +645,58 @@ struct Pair { int4 first, second; };
         assert!(count(&compiled, &[Class::Ldg]) >= 1, "no load: {body}");
         assert!(count(&compiled, &[Class::Imad]) >= 3, "no product: {body}");
     }
+}
+
+/// Vectors of integers are operands as a whole, of the languages' own operators and of library functions.
+#[test]
+fn vectors_of_integers_reach_what_takes_them_whole() {
+    let hip = "#include <hip/hip_runtime.h>\n\
+               __device__ uint4 all(unsigned s) { return make_uint4(s, s, s, s); }\n\
+               __global__ void k(uint4 *a, const unsigned *b) { int i = threadIdx.x; BODY }\n";
+    for body in [
+        "uint4 v = a[i], w = a[i + 99]; v += w; a[i] = v;",
+        "uint4 v = a[i]; v += all(b[i]); a[i] = v;",
+        "a[i] = a[i] + all(b[i]);",
+        "uint4 v = a[i], w = a[i + 99]; a[i] = v * w + v;",
+    ] {
+        let text = hip.replace("BODY", body);
+        let compiled = compiled_of(Language::Hip, "a100-sxm4-40gb", &text, "k");
+        assert_eq!(count(&compiled, &[Class::Ldg]), 2, "{body}");
+    }
+    let text = "__kernel void k(__global uint *a, __local uint *l) { int i = get_local_id(0);\n\
+                uint4 v = vload4(i, a); vstore4(v, i, l); barrier(CLK_LOCAL_MEM_FENCE); a[i] = l[i + 1]; }";
+    let compiled = compiled_of(Language::OpenCl, "a100-sxm4-40gb", text, "k");
+    assert_eq!(count(&compiled, &[Class::Ldg]), 1);
+}
+
+/// What is written to an image is computed first.
+#[test]
+fn what_images_are_given_is_computed() {
+    let surface = "__global__ void k(cudaSurfaceObject_t s, const float *a) { int x = threadIdx.x;\n\
+                   surf2Dwrite(a[x] * a[x + 1], s, x * 4, 0); }";
+    let image = "__kernel void k(__write_only image2d_t to, __global float4 *a) { int x = get_global_id(0);\n\
+                 write_imagef(to, (int2)(x, 0), a[x] * a[x + 1]); }";
+    for (language, text, products) in [(Language::Cuda, surface, 1), (Language::OpenCl, image, 4)] {
+        let compiled = compiled_of(language, "a100-sxm4-40gb", text, "k");
+        assert_eq!(count(&compiled, &[Class::Ldg]), 2, "{text}");
+        assert_eq!(count(&compiled, &[Class::Fmul]), products, "{text}");
+        assert_eq!(count(&compiled, &[Class::Tex]), 1, "{text}");
+    }
+}
+
+/// The trip count of a loop is that of its types: `1 << 31` compared without a sign is no negative number.
+#[test]
+fn constants_are_compared_in_their_common_type() {
+    let text = |limit: &str| {
+        format!(
+            "__global__ void k(float *o) {{ for (unsigned i = 0; i < ({limit}); ++i) atomicAdd(o, 1.f); }}"
+        )
+    };
+    let atomics = |limit: &str| count(&compiled(&text(limit), "k"), &[Class::Red]);
+    assert!(atomics("1 << 31") > 0);
+    assert_eq!(atomics("1 << 2"), 4);
+    assert_eq!(atomics("(unsigned char)258"), 2);
+    assert_eq!(atomics("0 * -1"), 0);
 }
 
 /// A thread's arrays stay values where a function is handed them, also when it changes them in a loop.

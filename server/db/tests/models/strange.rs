@@ -193,4 +193,6 @@ fn a_kernel_of_which_nothing_was_understood_has_no_time() {
     assert!(partly.is_some_and(|ms| ms > 0.001), "{partly:?}");
     let (empty, _) = time("__global__ void k(int *a) {}");
     assert_eq!(empty, Some(0.0));
+    let (prints, _) = time("__global__ void k() { printf(\"hello\\n\"); }");
+    assert!(prints.is_some_and(|ms| ms > 0.0005), "{prints:?}");
 }

@@ -141,6 +141,30 @@ fn a_jump_into_a_block_is_said_to_be_lost() {
 }
 
 #[test]
+fn what_follows_a_pragma_within_a_case_is_of_that_case() {
+    // The grammar ends the node of a case at a directive.
+    let loops = "switch (n) {\n case 20:\n#pragma unroll\n for (int j = 0; j < 2; j++) a[i + 32 * j] = 0;\n break;\n\
+                 case 1:\n a[i] = 1;\n#pragma unroll 1\n for (int j = 0; j < 9; j++) a[i] = in[j];\n break;\n\
+                 default:\n#pragma unroll\n for (int j = 0; j < 3; j++) a[i + 1] = 3;\n}";
+    let file = analyse(&kernel(loops));
+    let facts = &file.kernels[0].analysis.facts;
+    assert_eq!(facts.not_understood, []);
+    let done: Vec<(&str, Option<f64>)> = (facts.accesses.iter())
+        .map(|access| (access.text.as_str(), access.requests))
+        .collect();
+    assert_eq!(
+        done,
+        [
+            ("a[i + 32 * j]", Some(2.0)),
+            ("a[i]", Some(0.0)),
+            ("in[j]", Some(0.0)),
+            ("a[i]", Some(0.0)),
+            ("a[i + 1]", Some(0.0)),
+        ]
+    );
+}
+
+#[test]
 fn a_break_in_the_middle_of_a_case_leaves_the_switch_beside_a_continue() {
     assert_eq!(
         accesses(&kernel(

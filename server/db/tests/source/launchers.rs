@@ -210,3 +210,62 @@ fn a_program_launches_the_kernels_of_another_file_by_a_header() {
     let alone = &host.replace("#include \"../common/start.h\"", "");
     assert_eq!(launches(&files(alone)), [(None, None)]);
 }
+
+/// The block, the template arguments and the sectors of the last access of each kernel and launch.
+fn launched_kernels(text: &str) -> Vec<(u64, String, Option<f64>)> {
+    let file = crate::reads::launched(text);
+    let of = |kernel: &warplens_db::PlacedKernel| {
+        let analysis = &kernel.analysis;
+        let arguments: Vec<&str> = (analysis.template_args.iter())
+            .map(|(_, value)| value.as_str())
+            .collect();
+        let last = analysis.facts.accesses.last();
+        let sectors = last.and_then(|access| access.transactions_per_request);
+        (analysis.facts.launch.block[0], arguments.join(","), sectors)
+    };
+    file.kernels.iter().map(of).collect()
+}
+
+#[test]
+fn a_launch_is_of_the_overload_that_its_arguments_choose() {
+    let text = "\
+struct Four { unsigned short x, y, z, w; };
+template <typename T> __global__ void k(T *o, const T *a, int n) { int i = threadIdx.x; o[i * 8] = a[i]; }
+template <> __global__ void k(Four *o, const Four *a, int n) { int i = threadIdx.x; o[i].x = a[i].x; }
+template <> __global__ void k<double>(double *o, const double *a, int n) { int i = threadIdx.x; o[i] = a[i]; }
+void run(float *f, double *d, Four *h) {
+  k<<<1, 32>>>(f, f, 1); k<<<1, 64>>>(d, d, 1); k<<<1, 128>>>(h, h, 1); k<double><<<1, 256>>>(d, d, 1);
+}
+";
+    assert_eq!(
+        launched_kernels(text),
+        [
+            (32, "float".to_owned(), Some(32.0)),
+            (128, String::new(), Some(8.0)),
+            (64, String::new(), Some(8.0)),
+            (256, String::new(), Some(8.0)),
+        ]
+    );
+    let overloads = "\
+__global__ void k(float *o, int n) { o[threadIdx.x] = n; }
+__global__ void k(double *o, int n) { o[threadIdx.x * 2] = n; }
+__global__ void k(double *o, float n) { o[threadIdx.x * 4] = n; }
+void run(float *f, double *d) { k<<<1, 32>>>(f, 1); k<<<1, 64>>>(d, 1); k<<<1, 128>>>(d, 1.f); }
+";
+    assert_eq!(
+        launched_kernels(overloads),
+        [
+            (32, String::new(), Some(4.0)),
+            (64, String::new(), Some(16.0)),
+            (128, String::new(), Some(32.0)),
+        ]
+    );
+    // Where the types are not told a launch may be of each.
+    let untold = "\
+__global__ void k(float *o) { o[threadIdx.x] = 1; }
+__global__ void k(double *o) { o[threadIdx.x] = 1; }
+void run() { k<<<1, 32>>>(somewhere()); }
+";
+    let blocks: Vec<u64> = (launched_kernels(untold).iter()).map(|of| of.0).collect();
+    assert_eq!(blocks, [32, 32]);
+}

@@ -340,3 +340,58 @@ fn loops_that_lambdas_unroll_within_each_other_are_read() {
     assert_eq!(losses(text), 0);
     assert_eq!(sectors(text).len(), 8);
 }
+
+#[test]
+fn what_is_an_element_of_an_array_is_an_integer() {
+    let text = |index: &str| {
+        format!(
+            "template <typename T, typename K, typename I>\n\
+             __global__ void k(const T *a, const K keys, T *o, I rows, I columns) {{\n\
+             I i = (I)blockIdx.x * blockDim.x + threadIdx.x;\n\
+             auto key = keys[i]; atomicAdd({index}, a[i] * a[i]); }}\n"
+        )
+    };
+    for index in [
+        "o + i * columns + key",
+        "&o[key]",
+        "o + (key & 7)",
+        "o + key % 5",
+    ] {
+        let text = text(index);
+        assert_eq!(losses(&text), 0, "{index}");
+        let taken = taken(&text);
+        assert_eq!(
+            [is(&taken, "T"), is(&taken, "K"), is(&taken, "I")],
+            ["float", "int *", "int"],
+            "{index}"
+        );
+    }
+}
+
+#[test]
+fn a_member_of_an_open_class_is_no_class_of_that_name_elsewhere() {
+    // PyTorch has an `at::ScalarType`.
+    let text = "template <typename S> __global__ void k(S *d) { d[threadIdx.x] = d[threadIdx.x] + d[1]; }\n\
+                template <typename V> void run(const V &x) { typedef typename V::ScalarType Scalar;\n\
+                Scalar *d = make<Scalar>(); k<Scalar><<<1, 64>>>(d); }\n";
+    assert_eq!(losses(text), 0);
+    assert_eq!(is(&taken(text), "S"), "float");
+}
+
+#[test]
+fn an_object_that_is_a_number_divides_as_one() {
+    let text = |class: &str| {
+        format!(
+            "{class}\n__global__ void k(int *o, D d) {{ int x = threadIdx.x; x /= d; o[x] = x; }}\n\
+             void run(int *o, D d) {{ k<<<1, 32>>>(o, d); }}\n"
+        )
+    };
+    let number = "struct D { int d; __device__ operator int() const { return 8; } };";
+    assert_eq!(sectors(&text(number)), [1.0]);
+    let own = "struct D { int d; };\n__device__ int &operator/=(int &a, const D &d) { a = a * 8; return a; }";
+    assert_eq!(sectors(&text(own)), [32.0]);
+    assert!(
+        losses(&text("struct D { int d; };")) > 0,
+        "no operator takes it"
+    );
+}

@@ -260,3 +260,53 @@ fn a_row_of_a_warps_own_is_one_for_its_lanes() {
         assert_eq!(row(apart, "", 1).transactions_per_request, None, "{apart}");
     }
 }
+
+#[test]
+fn halves_of_a_double_buffer_are_known_through_an_array_of_pointers() {
+    let text = |body: &str| {
+        format!(
+            "__global__ void k(float *o, const float *a, int n) {{\n\
+             __shared__ float s[3][64]; int t = threadIdx.x;\n{body}\n}}\n\
+             void go(float *o) {{ k<<<1, 64>>>(o, o, 100); }}\n"
+        )
+    };
+    let steps = "for (int i = 0; i < n; i++) { float *w = p[i % COUNT]; w[t * 2 % 64] = a[i * 64 + t];\n\
+                 __syncthreads(); o[i * 64 + t] = p[(i + 1) % COUNT][t]; }";
+    let steps = |count: &str| steps.replace("COUNT", count);
+    for body in [
+        "float *p[2] = {s[0], s[1]};".to_owned() + &steps("2"),
+        "float *const p[3] = {s[0], s[0] + 64, &s[2][0]};".to_owned() + &steps("3"),
+        "float *p[2]; p[0] = s[0]; p[1] = s[1];".to_owned() + &steps("2"),
+        "float *p[2] = {s[0], s[1]}; float *q = p[0]; p[0] = p[1]; p[1] = q;".to_owned()
+            + &steps("2"),
+    ] {
+        let file = analyse(&text(&body));
+        let facts = &file.kernels[0].analysis.facts;
+        assert_eq!(facts.not_understood, [], "{body}");
+        let shared = facts.accesses.iter().filter(|of| of.space == Space::Shared);
+        let passes: Vec<_> = shared
+            .map(|of| (of.passes_per_request, of.certainty))
+            .collect();
+        let exact = |passes| (Some(passes), Certainty::Exact);
+        assert_eq!(passes, [exact(2.0), exact(1.0)], "{body}");
+        // They are values, not an array in memory.
+        assert!(
+            facts.accesses.iter().all(|of| of.space != Space::Local),
+            "{body}"
+        );
+    }
+    // One that is handed on, or written where it is not known which, is an array in memory.
+    for body in [
+        "float *p[2] = {s[0], s[1]}; p[n % 2] = s[2]; p[t % 2][t] = 1;",
+        "float *p[2] = {s[0], s[1]}; float **q = p; q[t % 2][t] = 1;",
+    ] {
+        let file = crate::reads::launched(&text(body));
+        let facts = &file.kernels[0].analysis.facts;
+        let last = facts.accesses.last().expect("an access");
+        assert_ne!(last.certainty, Certainty::Exact, "{body}");
+        assert!(
+            facts.accesses.iter().any(|of| of.space == Space::Local),
+            "{body}"
+        );
+    }
+}

@@ -440,7 +440,8 @@ fn is_handed_on(parameter: &str, objects: &[&str], kernel: Node, source: Source)
 fn shifts(name: &str, text: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let whole = !text[at + name.len()..].starts_with(is_word_part);
-        let before = text[..at].trim_end();
+        // `1 << (DIMS - 1)` as well.
+        let before = text[..at].trim_end().trim_end_matches('(').trim_end();
         // A kernel that launches others: `<<<` is no shift.
         whole && before.ends_with("<<") && !before.ends_with("<<<")
     })

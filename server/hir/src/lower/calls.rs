@@ -541,7 +541,7 @@ impl Lowering<'_> {
         &mut self,
         callee: Callee,
         explicit: &[Bound],
-        arguments: Vec<Expr>,
+        mut arguments: Vec<Expr>,
         site: Site,
     ) -> Result<Expr, Vec<Expr>> {
         let Callee { name, full, space } = callee;
@@ -626,6 +626,11 @@ impl Lowering<'_> {
         }
         if let Some(found) = self.tuple_call(name, explicit, &arguments, site) {
             return Ok(found);
+        }
+        if self.opencl() {
+            // No function of its library changes an argument.
+            let whole = arguments.into_iter().map(|value| self.gathered(value));
+            arguments = whole.collect();
         }
         if let Some(found) = self.library_call(callee, explicit, &arguments, site) {
             return Ok(found);

@@ -2,10 +2,10 @@
 
 use warplens_syntax::Node;
 
-use super::{Lowering, Source, literals};
-use warplens_ir::Type;
+use super::{Lowering, Source};
 use warplens_ir::functions::Function;
 use warplens_ir::{BinaryOp, Expr, ExprKind, UnaryOp};
+use warplens_ir::{Type, wrapped};
 
 impl Lowering<'_> {
     /// The value of an expression, where its text decides it.
@@ -54,7 +54,7 @@ pub(crate) fn constant(expression: &Expr) -> Option<i64> {
     match &expression.kind {
         ExprKind::Int(value) => Some(*value),
         ExprKind::Cast(_, inner) if inner.ty.is_int() => match expression.ty {
-            Type::Int { bits, signed } => Some(literals::wrapped(constant(inner)?, bits, signed)),
+            Type::Int { bits, signed } => Some(wrapped(constant(inner)?, bits, signed)),
             _ => None,
         },
         ExprKind::Cast(_, inner) if expression.ty.is_int() => constant(inner),
@@ -85,9 +85,9 @@ pub(crate) fn constant(expression: &Expr) -> Option<i64> {
             if !matches!(op, BinaryOp::LogicalAnd | BinaryOp::LogicalOr)
                 && let Type::Int { bits, signed } = operands
             {
-                a = literals::wrapped(a, bits, signed);
+                a = wrapped(a, bits, signed);
                 if !shift {
-                    b = literals::wrapped(b, bits, signed);
+                    b = wrapped(b, bits, signed);
                 }
             }
             let past_the_width = shift
@@ -100,7 +100,7 @@ pub(crate) fn constant(expression: &Expr) -> Option<i64> {
                 Type::Int {
                     bits,
                     signed: false,
-                } => literals::wrapped(value, bits, false),
+                } => wrapped(value, bits, false),
                 _ => value,
             })
         }

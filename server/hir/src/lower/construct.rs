@@ -7,11 +7,10 @@ use std::sync::Arc;
 use warplens_syntax::BinaryOperator;
 
 use super::constants::constant;
-use super::literals;
 use super::split::deref;
 use warplens_ir::functions::{self, Bits, Function, MathClass};
 use warplens_ir::{
-    AddressSpace, BinaryOp, Expr, ExprKind, LoopKind, Opaque, Site, Stmt, StmtKind, Type,
+    AddressSpace, BinaryOp, Expr, ExprKind, LoopKind, Opaque, Site, Stmt, StmtKind, Type, wrapped,
 };
 
 /// `value` after some statements.
@@ -149,7 +148,7 @@ pub(super) fn operation(op: BinaryOp, left: Expr, right: Expr, site: Site) -> Ex
 pub(super) fn folded(whole: Expr) -> Expr {
     match (&whole.ty, constant(&whole)) {
         (Type::Int { bits, signed }, Some(value)) => Expr {
-            kind: ExprKind::Int(literals::wrapped(value, *bits, *signed)),
+            kind: ExprKind::Int(wrapped(value, *bits, *signed)),
             ..whole
         },
         _ => whole,

@@ -430,8 +430,18 @@ impl Lowering<'_> {
         }
         match (&ty, &value.kind) {
             (Type::Void, _) => Expr { site, ..value },
+            // Its class has no such conversion.
+            (Type::Int { .. } | Type::Float { .. }, _)
+                if matches!(value.ty, Type::Struct(_))
+                    && !matches!(value.kind, ExprKind::List(_)) =>
+            {
+                Expr {
+                    ty,
+                    ..self.opaque(site, Reason::Operator, vec![value])
+                }
+            }
             (Type::Int { bits, signed }, ExprKind::Int(number)) => Expr {
-                kind: ExprKind::Int(literals::wrapped(*number, *bits, *signed)),
+                kind: ExprKind::Int(warplens_ir::wrapped(*number, *bits, *signed)),
                 ty,
                 site,
             },
@@ -440,7 +450,7 @@ impl Lowering<'_> {
                     && let Some(number) = super::constants::real(&value) =>
             {
                 Expr {
-                    kind: ExprKind::Int(literals::wrapped(number as i64, *bits, *signed)),
+                    kind: ExprKind::Int(warplens_ir::wrapped(number as i64, *bits, *signed)),
                     ty,
                     site,
                 }
@@ -977,14 +987,7 @@ impl Lowering<'_> {
         };
         let left = self.converted_to_number(left);
         let right = self.converted_to_number(right);
-        // No operator of the language's own takes an object or a function.
-        let is_object = |side: &Expr| {
-            matches!(
-                side.ty,
-                Type::Struct(_) | Type::Callable(_) | Type::Library(_)
-            )
-        };
-        if is_object(&left) || is_object(&right) {
+        if !takes(op, &left, &right) {
             return self.opaque(site, Reason::Operator, vec![left, right]);
         }
         operation(op, self.gathered(left), self.gathered(right), site)
@@ -1018,8 +1021,9 @@ impl Lowering<'_> {
         mut right: Expr,
         site: Site,
     ) -> Expr {
+        let has_operators = |side: &Expr| matches!(side.ty, Type::Struct(_) | Type::Vector(..));
         if matches!(left.ty, Type::Struct(_))
-            || (operator != AssignOperator::Plain && matches!(left.ty, Type::Vector(..)))
+            || operator != AssignOperator::Plain && (has_operators(&left) || has_operators(&right))
         {
             let arguments = std::slice::from_ref(&right);
             let name = format!("operator{}", operator.spelling());
@@ -1033,10 +1037,15 @@ impl Lowering<'_> {
         let AssignOperator::With(operator) = operator else {
             return self.assigned(left, right, site);
         };
-        let op = Some(binary_op(operator));
+        let op = binary_op(operator);
+        let right = self.converted_to_number(right);
+        if !takes(op, &left, &right) {
+            return self.opaque(site, Reason::Operator, vec![left, right]);
+        }
+        let right = self.gathered(right);
         let ty = left.ty.clone();
         Expr {
-            kind: ExprKind::Assign(op, Box::new(left), Box::new(right)),
+            kind: ExprKind::Assign(Some(op), Box::new(left), Box::new(right)),
             ty,
             site,
         }
@@ -1074,6 +1083,13 @@ impl Lowering<'_> {
             } else {
                 (result, index)
             };
+            if index.ty.is_float() {
+                return self.opaque(site, Reason::Operator, vec![base, index]);
+            }
+            if let Some(chosen) = self.chosen_pointer(&base, &index, site) {
+                result = chosen;
+                continue;
+            }
             result = element(base, index, site);
             if let Some(leaf) = self.part(&result) {
                 result = self.var(leaf, site);
@@ -1275,6 +1291,34 @@ impl Lowering<'_> {
             },
             None => whole,
         })
+    }
+}
+
+/// True where the language's own operator takes such operands: no objects or functions, and no floating-point numbers where bits,
+/// remainders or elements are meant. An open type for which that is false is another type.
+fn takes(op: BinaryOp, left: &Expr, right: &Expr) -> bool {
+    let is_object = |side: &Expr| {
+        matches!(
+            side.ty,
+            Type::Struct(_) | Type::Callable(_) | Type::Library(_)
+        )
+    };
+    if is_object(left) || is_object(right) {
+        return false;
+    }
+    let is_pointer = |side: &Expr| side.ty.element().is_some();
+    let is_float = |side: &Expr| side.ty.is_float();
+    match op {
+        BinaryOp::Rem
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => !is_float(left) && !is_float(right),
+        BinaryOp::Add | BinaryOp::Sub => {
+            !(is_pointer(left) && is_float(right) || is_pointer(right) && is_float(left))
+        }
+        _ => true,
     }
 }
 

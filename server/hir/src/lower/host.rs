@@ -224,6 +224,6 @@ impl Lowering<'_> {
 
     /// A number in this many bits.
     pub fn host_wrapped(value: i64, bits: u8, signed: bool) -> i64 {
-        literals::wrapped(value, bits, signed)
+        warplens_ir::wrapped(value, bits, signed)
     }
 }

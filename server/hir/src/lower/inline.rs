@@ -1186,7 +1186,7 @@ impl Lowering<'_> {
 }
 
 /// The template arguments that a function's own name is written with.
-fn specialised(function: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn specialised(function: Node<'_>) -> Option<Node<'_>> {
     let mut name = function_declarator(function)?.field(Field::Declarator)?;
     while name.kind() == Kind::QualifiedIdentifier {
         name = name.field(Field::Name)?;

@@ -10,15 +10,14 @@ use super::candidate::Candidate;
 use super::constants::{applied, constant};
 use super::forms::has_word;
 use super::instances::spell;
-use super::literals::wrapped;
 use super::shapes::all_numbers;
 use super::shapes::is_pure;
 use super::{Lowering, Source};
 use warplens_ir::Bindings;
 use warplens_ir::functions::Function;
-use warplens_ir::spell_type;
 use warplens_ir::{BinaryOp, Expr, ExprKind, LoopKind, Stmt, StmtKind, UnaryOp, Var, VarId};
 use warplens_ir::{Site, Type};
+use warplens_ir::{spell_type, wrapped};
 
 /// Steps that one constant may take.
 const MOST_STEPS: u32 = 20_000;

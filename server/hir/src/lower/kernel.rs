@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use warplens_syntax::{Expanded, Field, Kind, Node, words_in};
 
+use super::assumptions::ASSUMED_TYPE;
 use super::forms::Parameter;
 use super::forms::space_of;
 use super::{Lowering, Named, Source, parts};
@@ -165,6 +166,8 @@ impl Lowering<'_> {
                     self.deduce(param, &ty, &own, source, &mut bindings);
                 }
             }
+            // `View<T>` of a launcher's own `T` that is open.
+            bindings.retain(|(_, bound)| !matches!(bound, Bound::Type(Type::Unknown(_))));
         }
         for parameter in &own {
             if bindings.iter().any(|(name, _)| *name == parameter.name) || parameter.name.is_empty()
@@ -208,9 +211,14 @@ impl Lowering<'_> {
                 if let Some(ty) = ty.as_ref().and_then(|ty| self.of_name(ty)) {
                     self.deduce(list[position], &ty, own, source, &mut bound);
                 }
-                taken.push(match bound.pop() {
-                    Some((_, bound)) => bound,
-                    None => Bound::Type(Type::Unknown(parameter.name.clone())),
+                let told = bound.pop().map(|(_, bound)| bound);
+                taken.push(match told {
+                    Some(bound) if !matches!(bound, Bound::Type(Type::Unknown(_))) => bound,
+                    _ => {
+                        let (name, ty) = ASSUMED_TYPE;
+                        self.assume(&parameter.name, name, AssumptionKind::Template);
+                        Bound::Type(ty)
+                    }
                 });
             }
         }

@@ -1257,10 +1257,9 @@ impl Lowering<'_> {
                 _ if name.starts_with("read_image") => Type::Vector(Arc::new(Type::FLOAT), 4),
                 _ => Type::FLOAT,
             };
-            let arguments = arguments
-                .iter()
+            let arguments = (arguments.iter())
                 .filter(|argument| !is_object(argument))
-                .cloned()
+                .map(|argument| self.gathered(argument.clone()))
                 .collect();
             return Some(Expr {
                 kind: ExprKind::Call(Function::Texture { store }, arguments),

@@ -56,7 +56,7 @@ pub(super) fn number(text: &str, opencl: bool) -> (ExprKind, Type) {
         value
     };
     (
-        ExprKind::Int(wrapped(value, bits, !unsigned)),
+        ExprKind::Int(warplens_ir::wrapped(value, bits, !unsigned)),
         Type::Int {
             bits,
             signed: !unsigned,
@@ -147,19 +147,5 @@ pub(super) fn character(text: &str) -> i64 {
         },
         (Some(plain), _) => plain as i64,
         _ => 0,
-    }
-}
-
-/// A number in this many bits; in the one of a `bool` whether it is one at all.
-pub(super) fn wrapped(value: i64, bits: u8, signed: bool) -> i64 {
-    match (bits, signed) {
-        (1, _) => i64::from(value != 0),
-        (8, true) => i64::from(value as i8),
-        (8, false) => i64::from(value as u8),
-        (16, true) => i64::from(value as i16),
-        (16, false) => i64::from(value as u16),
-        (32, true) => i64::from(value as i32),
-        (32, false) => i64::from(value as u32),
-        _ => value,
     }
 }

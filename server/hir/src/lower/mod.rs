@@ -45,8 +45,10 @@ mod literals;
 mod machine_calls;
 mod member_defaults;
 mod misread;
+mod overloads;
 mod packs;
 mod pipes;
+mod pointer_arrays;
 mod pointers;
 mod pragmas;
 mod ranges;
@@ -91,6 +93,7 @@ use warplens_ir::{CalleeLine, NotUnderstood, Site, Span, Type};
 pub use classes::default_value;
 pub use host::HostName;
 pub use kernel::{TemplateArguments, lower};
+pub use overloads::Signature;
 pub use pragmas::{following, is_cut_off, lacks_body};
 
 /// Device functions nest this deep at most.

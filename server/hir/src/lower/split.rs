@@ -1,8 +1,9 @@
-//! Structures whose fields are followed as variables of their own.
+//! Structures and short arrays of pointers whose parts are followed as variables of their own.
 //!
-//! A structure with integers or pointers in it often holds what an index is made of (`int2 at`, a view with a
-//! pointer and a stride). Its fields become variables, so that the analysis need not know of structures. A structure that
-//! the kernel is given by value never changes as a whole: what of it is no scalar (unions, long arrays) may stay as it is.
+//! A structure with integers or pointers in it often holds what an index is made of (`int2 at`, a view with a pointer and a stride), an
+//! array of pointers the halves of a double buffer. Their parts become variables, so that the analysis need not know of them. A
+//! structure that the kernel is given by value never changes as a whole: what of it is no scalar (unions, long arrays) may stay as it
+//! is.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ const MOST_MEMBERS: usize = 256;
 
 /// Longer arrays in a parameter stay as they are.
 const LONGEST_ARRAY: u64 = 16;
+
+/// Arrays of more pointers than this stay in memory: `T *buffers[2]`, `T *stages[4]`.
+const MOST_POINTERS: u64 = 4;
 
 /// A structure as variables of their own.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +94,21 @@ impl Lowering<'_> {
                 found.insert((var.name.clone(), var.site));
             }
         };
+        let is_array = |id: &VarId| {
+            self.split.contains_key(id) && matches!(self.vars[id.0 as usize].ty, Type::Array(..))
+        };
         let mut look = |expression: &Expr| match &expression.kind {
+            // An array of pointers that is handed on, or read where it is not known which.
+            ExprKind::Var(id) if is_array(id) => note(expression),
+            ExprKind::Assign(_, target, _) | ExprKind::AddressOf(target)
+                if matches!(target.kind, ExprKind::Select(..)) =>
+            {
+                let mut at = &**target;
+                while let ExprKind::Select(_, _, other) = &at.kind {
+                    at = other;
+                }
+                note(at);
+            }
             ExprKind::Cast(_, inner) => {
                 let (Type::Pointer(to, _), ExprKind::AddressOf(place)) =
                     (&expression.ty, &inner.without_casts().kind)
@@ -568,6 +586,19 @@ struct Fields {
 impl Fields {
     /// `None` where nothing is won; where it has to be split `whole`, also where some of it is no scalar.
     fn of(ty: &Type, most: usize, whole: bool) -> Option<Fields> {
+        if let Type::Array(element, Some(extent @ 2..=MOST_POINTERS)) = ty
+            && matches!(**element, Type::Pointer(..))
+            && whole
+        {
+            let each = (0..*extent).map(|at| {
+                let offset = at * element.size();
+                (offset, format!("{at}"), (**element).clone())
+            });
+            return Some(Fields {
+                scalars: each.collect(),
+                rest: Vec::new(),
+            });
+        }
         if !matches!(ty, Type::Struct(_) | Type::Vector(..)) {
             return None;
         }

@@ -710,7 +710,7 @@ impl Lowering<'_> {
                     }
                 })
             {
-                let value = super::literals::wrapped(value, bits, signed);
+                let value = warplens_ir::wrapped(value, bits, signed);
                 self.bind_constant(&declared.name, value, ty);
                 continue;
             }

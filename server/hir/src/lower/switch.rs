@@ -1,12 +1,13 @@
 //! `switch` as branches: one after the other for cases that fall into each other, else one or the other. Many cases are found by
 //! halving, as compilers find them: what is asked of each grows with the logarithm of their number.
 
-use warplens_syntax::{Field, Kind, Node, RANGE_OF_LABELS};
+use warplens_syntax::nodes::SwitchStatement;
+use warplens_syntax::{Field, Node, RANGE_OF_LABELS};
 
 use super::constants::constant;
 use super::construct::operation;
 use super::shapes::ends_here;
-use super::{Lowering, Source, parts};
+use super::{Lowering, Source};
 use warplens_ir::Reason;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Runs, Stmt, StmtKind, Storage};
 use warplens_ir::{Site, Type};
@@ -39,13 +40,13 @@ impl Lowering<'_> {
         let site = self.site(node, source);
         self.frame().scopes.push(super::Scope::new());
         let value = self.condition(node.field(Field::Condition), source, out);
-        let (Some(value), Some(body)) = (value, node.field(Field::Body)) else {
+        let (Some(value), Some(switch)) = (value, SwitchStatement::cast(node)) else {
             self.frame().scopes.pop();
             self.lose_statement(node, source, Reason::Switch, out);
             return;
         };
         let value = self.held(value, out);
-        let cases = self.cases(body, source);
+        let cases = self.cases(switch, source);
         self.frame().scopes.pop();
         let way = way(&value, &cases);
         let mut chain = self.chain(&value, cases);
@@ -64,26 +65,18 @@ impl Lowering<'_> {
         });
     }
 
-    fn cases(&mut self, body: Node, source: Source) -> Vec<Case> {
+    fn cases(&mut self, switch: SwitchStatement, source: Source) -> Vec<Case> {
         let mut cases = Vec::new();
         let mut case = Case::default();
-        for node in parts(body) {
-            if node.kind() != Kind::CaseStatement {
-                continue;
-            }
-            let label = node.field(Field::Value);
-            match label {
+        for written in switch.cases() {
+            match written.label {
                 Some(label) => {
                     let label = self.label(label, source);
                     case.labels.push(label);
                 }
                 None => case.default = true,
             }
-            let inner: Vec<Node> = parts(node)
-                .into_iter()
-                .filter(|child| Some(child.id()) != label.map(|label| label.id()))
-                .collect();
-            self.statements(&inner, source, &mut case.body);
+            self.statements(&written.statements, source, &mut case.body);
             // Labels without statements of their own share the next one's.
             if !case.body.is_empty() {
                 cases.push(std::mem::take(&mut case));

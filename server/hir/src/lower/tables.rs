@@ -6,7 +6,7 @@ use warplens_ir::{Expr, ExprKind, Real, Type, VarId};
 use warplens_syntax::{Kind, Node};
 
 use super::constants::{constant, real, rounded};
-use super::{Lowering, Source, literals, parts};
+use super::{Lowering, Source, parts};
 use crate::unit::Constant;
 
 /// Longer arrays are read where they are accessed.
@@ -98,7 +98,7 @@ fn number(value: &Expr, ty: &Type) -> Option<Constant> {
     match ty {
         Type::Int { bits, signed } => {
             let value = constant(value)?;
-            let value = literals::wrapped(value, *bits, *signed);
+            let value = warplens_ir::wrapped(value, *bits, *signed);
             Some(Constant::Int(value, ty.clone()))
         }
         _ => {

@@ -15,6 +15,7 @@ const MOST_TRIALS: usize = 24;
 const MOST_EXPRESSIONS: u32 = 60_000;
 /// Types that specialisations are for.
 const TYPES: [&str; 4] = ["__half", "float", "int", "double"];
+const INTEGER: &str = "int";
 /// What a type is that a kernel subscripts or dereferences.
 const POINTERS: [&str; 2] = ["float *", "int *"];
 /// Numbers that they are for.
@@ -39,42 +40,89 @@ pub(super) fn best(
     if least == 0 {
         return best;
     }
-    let (mut trials, mut spent) = (0, expressions);
+    let mut trials = Trials {
+        read,
+        left: MOST_TRIALS,
+        expressions: MOST_EXPRESSIONS.saturating_sub(expressions),
+    };
     let by_user = given.len();
     let mut given = given.to_vec();
-    let mut tried: Vec<String> = Vec::new();
+    // `out + row * n + key` is an element where both `row` and `key` are integers: one alone changes nothing.
+    let mistaken = |lost: &NotUnderstood| lost.reason == Reason::Operator;
+    if best.not_understood.iter().any(mistaken) {
+        let mut integers: Vec<(String, String)> = (best.assumed.iter())
+            .filter(|assumed| {
+                assumed.kind == AssumptionKind::Template && assumed.value == ASSUMED_TYPE.0
+            })
+            .map(|assumed| (assumed.name.clone(), INTEGER.to_owned()))
+            .collect();
+        if let Some((kernel, left)) = trials.read(&[&given[..], &integers].concat(), by_user)
+            && left < least
+        {
+            (best, least) = (kernel, left);
+            // Those that need not be integers are what is assumed of any type.
+            for at in (0..integers.len()).rev() {
+                let mut fewer = integers.clone();
+                fewer.remove(at);
+                if let Some((kernel, left)) = trials.read(&[&given[..], &fewer].concat(), by_user)
+                    && left <= least
+                {
+                    (best, least, integers) = (kernel, left, fewer);
+                }
+            }
+            given.append(&mut integers);
+        }
+    }
+    let mut tried: Vec<String> = (given[by_user..].iter())
+        .map(|(name, _)| name.clone())
+        .collect();
     while let Some(assumed) = next(&best, &tried) {
         tried.push(assumed.name.clone());
         for value in alternatives(&assumed.value, unread_accesses(&best) > 0) {
-            if trials == MOST_TRIALS || spent > MOST_EXPRESSIONS || least == 0 {
+            if least == 0 {
                 return best;
             }
             let mut other = given.clone();
             other.push((assumed.name.clone(), value.to_owned()));
-            let Some((mut kernel, expressions)) = read(&other) else {
-                continue;
-            };
-            trials += 1;
-            spent = spent.saturating_add(expressions);
-            let left = without_meaning(&kernel);
-            if left < least {
-                least = left;
-                for (name, value) in &other[by_user..] {
-                    if kernel.assumed.iter().all(|known| known.name != *name) {
-                        kernel.assumed.push(Assumption {
-                            name: name.clone(),
-                            value: value.clone(),
-                            kind: AssumptionKind::Template,
-                        });
-                    }
-                }
-                best = kernel;
-                given = other;
+            if let Some((kernel, left)) = trials.read(&other, by_user)
+                && left < least
+            {
+                (best, least, given) = (kernel, left, other);
                 break;
             }
         }
     }
     best
+}
+
+/// Readings of a kernel under other arguments, as long as there may be any.
+struct Trials<R> {
+    read: R,
+    left: usize,
+    expressions: u32,
+}
+
+impl<R: Fn(&[(String, String)]) -> Option<(Kernel, u32)>> Trials<R> {
+    /// The kernel with these arguments, those behind the user's noted as assumed, and how many parts of it have no meaning.
+    fn read(&mut self, given: &[(String, String)], by_user: usize) -> Option<(Kernel, usize)> {
+        if self.left == 0 || self.expressions == 0 {
+            return None;
+        }
+        let (mut kernel, expressions) = (self.read)(given)?;
+        self.left -= 1;
+        self.expressions = self.expressions.saturating_sub(expressions);
+        for (name, value) in &given[by_user..] {
+            if kernel.assumed.iter().all(|known| known.name != *name) {
+                kernel.assumed.push(Assumption {
+                    name: name.clone(),
+                    value: value.clone(),
+                    kind: AssumptionKind::Template,
+                });
+            }
+        }
+        let left = without_meaning(&kernel);
+        Some((kernel, left))
+    }
 }
 
 /// How many parts of it have no meaning, of those that other template arguments may give one.
@@ -110,7 +158,9 @@ fn next(kernel: &Kernel, tried: &[String]) -> Option<Assumption> {
 /// What else may stand in the place of an assumed value. An iterator is a pointer, where something is accessed that was not read.
 fn alternatives(value: &str, accesses: bool) -> Vec<&'static str> {
     let plain = [ASSUMED_TYPE.0, ASSUMED_INTEGER.0];
-    let (first, others): (&[&str], &[&str]) = if plain.contains(&value) {
+    let (first, others): (&[&str], &[&str]) = if POINTERS.contains(&value) {
+        (&POINTERS, &[])
+    } else if plain.contains(&value) {
         let pointers: &[&str] = if accesses { &POINTERS } else { &[] };
         (pointers, &TYPES)
     } else if value.parse() == Ok(ASSUMED_NUMBER) {

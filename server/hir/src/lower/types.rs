@@ -246,9 +246,10 @@ impl Lowering<'_> {
                 }
                 Kind::Identifier | Kind::TypeIdentifier => {
                     let text = text_of(name, source);
-                    self.type_named(&joined(&path, text), source.space)
+                    let full = joined(&path, text);
+                    self.type_named(&full, source.space)
                         .or_else(|| self.type_from_the_build(text))
-                        .unwrap_or_else(|| Type::Unknown(text.to_owned()))
+                        .unwrap_or_else(|| Type::Unknown(full.to_string()))
                 }
                 _ => self.base_type(name, source),
             };

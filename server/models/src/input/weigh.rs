@@ -19,6 +19,9 @@ impl DynamicCounts<'_> {
     pub(super) fn executed(&self, facts: &SourceFacts) -> (ExecutedFlow, Vec<ExecutedAccess>) {
         let mut flow = facts.flow.clone();
         let mut accesses = accesses(facts);
+        if flow.is_empty() && facts.not_understood.is_empty() {
+            flow = self.without_operations();
+        }
         let idle = self.weigh_accesses(&mut flow, &mut accesses);
         self.spill(&mut flow, &mut accesses, facts.name_site);
         let serial = self.weigh_stretches(&mut flow, idle);
@@ -29,6 +32,27 @@ impl DynamicCounts<'_> {
             },
             accesses,
         )
+    }
+
+    /// The flow of a kernel that computes and accesses nothing by itself: the instructions around what it calls, such as `printf`.
+    /// There are none in an empty kernel, which takes no time.
+    fn without_operations(&self) -> Vec<Node> {
+        let all: u32 = self.compiled.code.iter().map(|code| code.count).sum();
+        if all <= EMPTY {
+            return Vec::new();
+        }
+        let mut lines: BTreeMap<u32, Line> = BTreeMap::new();
+        for code in &self.compiled.code {
+            let line = lines.entry(code.site.line).or_default();
+            line.add(code, self.executions.of(code.frequency), false);
+        }
+        let computes = |(line, work): (u32, Line)| Node::Compute {
+            mix: work.compiled,
+            uses: Vec::new(),
+            chain: work.chain,
+            line,
+        };
+        lines.into_iter().map(computes).collect()
     }
 
     /// Puts the compiled kernel's instructions in place of the source's operations. `idle` has by line how many more a
@@ -272,6 +296,9 @@ impl DynamicCounts<'_> {
         }
     }
 }
+
+/// Instructions of an empty kernel: the stack pointer is read, and the kernel ends.
+const EMPTY: u32 = 2;
 
 /// Bytes that a lane moves for a register, and of a sector.
 const WORD: u32 = 4;

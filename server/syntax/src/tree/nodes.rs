@@ -83,6 +83,39 @@ impl<'tree> ParameterList<'tree> {
     }
 }
 
+/// A label of a `switch` and what is behind it up to the next one.
+#[derive(Debug, Clone)]
+pub struct Case<'tree> {
+    /// `case` or `default` itself.
+    pub node: Node<'tree>,
+    /// Its value, where it is not `default`.
+    pub label: Option<Node<'tree>>,
+    /// Its statements and directives.
+    pub statements: Vec<Node<'tree>>,
+}
+
+impl<'tree> SwitchStatement<'tree> {
+    /// The cases in order. A directive (`#pragma unroll`) ends the node of its case in the grammar: what follows it lies beside
+    /// that node, and is the case's all the same.
+    pub fn cases(self) -> Vec<Case<'tree>> {
+        let mut cases: Vec<Case> = Vec::new();
+        for node in self.body().into_iter().flat_map(parts) {
+            if node.kind() == Kind::CaseStatement {
+                let label = node.field(Field::Value);
+                let statements = parts(node).filter(|part| Some(*part) != label).collect();
+                cases.push(Case {
+                    node,
+                    label,
+                    statements,
+                });
+            } else if let Some(case) = cases.last_mut() {
+                case.statements.push(node);
+            }
+        }
+        cases
+    }
+}
+
 /// The named children that are no comments.
 fn parts(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     node.named_children()
