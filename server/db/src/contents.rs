@@ -7,6 +7,7 @@ use warplens_host::{Build, HeaderNames, LaunchSite};
 
 use crate::estimates::Estimates;
 use crate::kept_run::KeptRun;
+use crate::linkage::Linkage;
 use crate::lowered::Lowered;
 use crate::memo::{Kept, Memo};
 use crate::{Finding, KernelAnalysis, ModelInput};
@@ -55,6 +56,9 @@ pub(crate) struct Contents {
     pub(crate) asked_of_runs: Memo<u64, Vec<(String, usize)>>,
     /// What a text with programs in its literals builds them with.
     pub(crate) builds: Memo<u64, Vec<Build>>,
+    /// `queries::linkage`: what a text calls and defines, and what some texts together lack.
+    pub(crate) linkages: Memo<u64, Linkage>,
+    pub(crate) lacking: Memo<u64, Vec<String>>,
     /// `queries::launchers`: launches by a text's functions as another text calls them.
     pub(crate) called: Memo<u64, Vec<LaunchSite>>,
     /// `queries::kernels`
@@ -91,6 +95,8 @@ impl Default for Contents {
             runs: Memo::new(units),
             asked_of_runs: Memo::new(units),
             builds: Memo::new(kernels),
+            linkages: Memo::new(2 * units),
+            lacking: Memo::new(kernels),
             called: Memo::new(kernels),
             kernels: Memo::new(kernels),
             compiled: Memo::new(kernels),
@@ -116,6 +122,8 @@ impl Contents {
         self.runs.set_room(room.units);
         self.asked_of_runs.set_room(room.units);
         self.builds.set_room(room.kernels);
+        self.linkages.set_room(2 * room.units);
+        self.lacking.set_room(room.kernels);
         self.called.set_room(room.kernels);
         self.kernels.set_room(room.kernels);
         self.compiled.set_room(room.kernels);
@@ -138,7 +146,7 @@ impl Contents {
     }
 
     /// All of them; what holds others comes first.
-    fn all(&self) -> [&dyn Kept; 18] {
+    fn all(&self) -> [&dyn Kept; 20] {
         [
             &self.analyses,
             &self.findings,
@@ -157,6 +165,8 @@ impl Contents {
             &self.runs,
             &self.asked_of_runs,
             &self.builds,
+            &self.linkages,
+            &self.lacking,
             &self.called,
         ]
     }

@@ -5,9 +5,20 @@ use std::sync::Arc;
 
 use warplens_host::{Build, Decides, HostEvent, HostPlace, LaunchSite, RunEvents};
 
+use warplens_hir::Item;
+
 use crate::program::Program;
 
-/// A run as it was walked, and where the items of the program's own text stood then.
+/// First byte and line of each item of the texts that a run is made of, by their files.
+pub(crate) type Starts = Vec<(Arc<Path>, Vec<(usize, u32)>)>;
+
+/// The starts of the items of a text.
+pub(crate) fn starts<'i>(items: impl IntoIterator<Item = &'i Item>) -> Vec<(usize, u32)> {
+    let items = items.into_iter();
+    items.map(|item| (item.source.start, item.line)).collect()
+}
+
+/// A run as it was walked, and where the items of its texts were then.
 #[derive(Debug)]
 pub(crate) struct KeptRun {
     sites: Vec<(usize, LaunchSite)>,
@@ -15,12 +26,12 @@ pub(crate) struct KeptRun {
     /// Builds, each with the item that holds it; ranges count from that item's first byte.
     builds: Vec<(usize, Build)>,
     is_cut: bool,
-    /// First byte and line of each item.
-    items: Vec<(usize, u32)>,
+    starts: Starts,
 }
 
 impl KeptRun {
-    pub(crate) fn new(run: RunEvents, program: &Program) -> KeptRun {
+    /// `starts`: of all texts that the run is made of.
+    pub(crate) fn new(run: RunEvents, program: &Program, starts: Starts) -> KeptRun {
         KeptRun {
             sites: program.by_items(run.sites),
             events: run.events,
@@ -33,22 +44,20 @@ impl KeptRun {
                 })
                 .collect(),
             is_cut: run.is_cut,
-            items: starts(program),
+            starts,
         }
     }
 
     /// The same where the items are now, without what was asked.
-    pub(crate) fn placed(&self, program: &Program) -> RunEvents {
-        let now = starts(program);
+    pub(crate) fn placed(&self, program: &Program, now: &Starts) -> RunEvents {
         let moved = Moved {
-            own: &program.text.path,
-            before: &self.items,
-            now: &now,
+            before: &self.starts,
+            now,
         };
         let events = self.events.iter().cloned();
         RunEvents {
             sites: program.at_items(&self.sites),
-            events: if now == self.items {
+            events: if *now == self.starts {
                 events.collect()
             } else {
                 events.map(|event| moved.event(event)).collect()
@@ -64,17 +73,10 @@ impl KeptRun {
     }
 }
 
-fn starts(program: &Program) -> Vec<(usize, u32)> {
-    let items = program.items.iter();
-    items.map(|item| (item.source.start, item.line)).collect()
-}
-
 /// Items that moved.
 struct Moved<'a> {
-    /// The file that they are in: places in others stay.
-    own: &'a Path,
-    before: &'a [(usize, u32)],
-    now: &'a [(usize, u32)],
+    before: &'a Starts,
+    now: &'a Starts,
 }
 
 impl Moved<'_> {
@@ -101,16 +103,18 @@ impl Moved<'_> {
 
     fn place(&self, place: &HostPlace) -> HostPlace {
         let mut place = place.clone();
-        if *place.file != *self.own {
+        let of = |starts: &'_ Starts| starts.iter().position(|(file, _)| **file == *place.file);
+        let (Some(before), Some(now)) = (of(self.before), of(self.now)) else {
             return place;
-        }
+        };
+        let (before, now) = (&self.before[before].1, &self.now[now].1);
         // Items follow each other; a place is in the last that begins before it.
         let holds = |(_, (start, _)): &(usize, &(usize, u32))| *start <= place.range.start;
-        let item = self.before.iter().enumerate().filter(holds);
+        let item = before.iter().enumerate().filter(holds);
         let Some((at, (start, line))) = item.max_by_key(|(_, (start, _))| *start) else {
             return place;
         };
-        if let Some((start_now, line_now)) = self.now.get(at) {
+        if let Some((start_now, line_now)) = now.get(at) {
             let byte = |byte: usize| byte.saturating_sub(*start) + start_now;
             place.range = byte(place.range.start)..byte(place.range.end);
             place.line = place.line.saturating_sub(*line) + line_now;

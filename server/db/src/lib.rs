@@ -68,6 +68,7 @@ mod help;
 mod kept_run;
 mod kinds;
 mod launch;
+mod linkage;
 mod look;
 mod lowered;
 mod macros;

@@ -46,10 +46,14 @@ impl Contents {
         program.at_items(&told)
     }
 
-    /// A hash of what launches depend on in headers.
-    fn launching_in(&self, program: &Program, headers: &[Arc<Expanded>]) -> u64 {
+    /// A hash of what launches depend on in headers, and in what is linked.
+    pub(crate) fn launching_in<'t>(
+        &self,
+        program: &Program,
+        headers: impl IntoIterator<Item = &'t Arc<Expanded>>,
+    ) -> u64 {
         let names = hash(&[&*program.header_names]);
-        headers.iter().fold(names, |before, header| {
+        headers.into_iter().fold(names, |before, header| {
             let key = hash(&[&header.own_hash, &names]);
             let own = self.launching.get_or(key, || {
                 let words = LaunchWords::of(&header.text, &program.header_names);

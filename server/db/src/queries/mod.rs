@@ -14,6 +14,7 @@
 //! | [`launches`] | a program | what launches changed; kernels count by their names |
 //! | [`hosts`] `host_program` | a file | it or a file that it reads changed |
 //! | [`launchers`] `near_launches` | a kernel's head, its file's path | a host program near it changed |
+//! | [`linkage`] `lacking` | texts | one of them calls or defines another function |
 //! | [`runs`] `program_texts`, `may_launch` | a file with `main`; and the names of kernels | it or a file that it is made of changed |
 //! | [`runs`] `program_run` | a file with `main`, its arguments | the same; what is typed in a kernel runs nothing |
 //! | [`parts`] | all of these | one of them changed |
@@ -47,6 +48,7 @@ pub(crate) mod includers;
 pub(crate) mod kernels;
 pub(crate) mod launchers;
 pub(crate) mod launches;
+mod linkage;
 pub(crate) mod model_inputs;
 pub(crate) mod near;
 pub(crate) mod parts;

@@ -18,7 +18,7 @@ use warplens_base::{
     Program, RunLine, SourceFile, UNKNOWN, built_names, in_cmake, in_launch_json, in_makefile,
     in_script, split_command,
 };
-use warplens_hir::{Item, ItemKind};
+use warplens_hir::ItemKind;
 use warplens_host::{
     Build, Device, HostEvent, LaunchSite, Run, UNKNOWN_ARGUMENT, may_write_to, run,
 };
@@ -27,7 +27,8 @@ use warplens_syntax::{Expanded, has_word};
 
 use crate::contents::Contents;
 use crate::database::{Db, File, file, text, world};
-use crate::kept_run::KeptRun;
+use crate::kept_run::{KeptRun, starts};
+use crate::kinds::is_header;
 use crate::look::Look;
 use crate::memo::hash;
 use crate::panics::unless_it_panics;
@@ -365,6 +366,10 @@ fn program_texts(db: &dyn Db, of: File, how: ReadAs) -> Option<Arc<ProgramTexts>
     })
 }
 
+/// What is in the text of every program that launches: `k<<<…>>>`, `cudaLaunchKernel`, `kernel.launch(…)`, `clEnqueueNDRangeKernel`,
+/// `queue.enqueueNDRangeKernel(…)`.
+const LAUNCHING: [&str; 3] = ["<<<", "aunch", "nqueue"];
+
 /// Whether a program may launch one of the kernels of that file: it is made of that file, or names a kernel that it does not define
 /// itself, or a module of the file's name.
 #[salsa::tracked]
@@ -387,13 +392,21 @@ pub(crate) fn may_launch(
     let Some(texts) = program_texts(db, of, how) else {
         return false;
     };
-    if texts.read.contains(&own) {
-        return true;
-    }
     let all = || {
         let others = texts.headers.iter().chain(&texts.linked);
         others.chain([&texts.main])
     };
+    // A program of the processor alone may have functions that are called like the kernels, and takes as long to run as it may.
+    let launches = |text: &Arc<Expanded>| {
+        let said = |word: &str| text.text.contains(word);
+        LAUNCHING.iter().any(|word| said(word))
+    };
+    if !all().any(launches) {
+        return false;
+    }
+    if texts.read.contains(&own) {
+        return true;
+    }
     let elsewhere = |name: &String| texts.kernels.iter().any(|(_, known)| known == name);
     let mut open = kernels.iter().filter(|name| !elsewhere(name));
     let mut names = |name: &str| all().any(|text| has_word(&text.text, name));
@@ -434,8 +447,16 @@ pub(crate) fn program_run(
                 .chain(others)
                 .collect::<Vec<_>>()
         });
-        // What is typed in a kernel leaves the run as it is, but for what the kernel writes.
-        let key = hash(&[&program.launching(), &*start, &how.profile().id]);
+        // What is typed in a kernel leaves the run as it is, but for what the kernel writes: also in a header or in what is linked.
+        let behind = || texts.headers.iter().chain(&texts.linked);
+        let key = hash(&[
+            &program.launching_behind(contents.launching_in(program, behind())),
+            &*start,
+            &how.profile().id,
+        ]);
+        let mut places = vec![(Arc::clone(&program.text.path), starts(&program.items))];
+        places
+            .extend(behind().map(|text| (Arc::clone(&text.path), starts(&*contents.items(text)))));
         let with = |asked: &[(String, usize)]| {
             let writes: Vec<bool> = asked
                 .iter()
@@ -446,13 +467,16 @@ pub(crate) fn program_run(
         let known = contents.asked_of_runs.get(key);
         let kept = known.and_then(|asked| contents.runs.get(with(&asked)));
         let kept = kept.unwrap_or_else(|| {
-            let found = run(&all, &program.unit, &started).unwrap_or_default();
+            let mut found = run(&all, &program.unit, &started).unwrap_or_default();
+            for site in &mut found.sites {
+                *site = site.without_classes();
+            }
             let asked = contents.asked_of_runs.put(key, found.asked.clone());
             contents
                 .runs
-                .put(with(&asked), KeptRun::new(found, program))
+                .put(with(&asked), KeptRun::new(found, program, places.clone()))
         });
-        let done = kept.placed(program);
+        let done = kept.placed(program, &places);
         let mut read = texts.read.clone();
         read.extend(start.file.clone());
         Arc::new(ProgramRun {
@@ -464,7 +488,7 @@ pub(crate) fn program_run(
                 .iter()
                 .map(|site| LaunchSite {
                     of_run: Some(Arc::clone(&start.said)),
-                    ..site.without_classes()
+                    ..site.clone()
                 })
                 .collect(),
             kernels: texts.kernels.clone(),
@@ -516,36 +540,21 @@ fn linked_with(
     let mut seen: FxHashSet<String> = FxHashSet::default();
     let included = flatten(&main.includes);
     for _ in 0..MOST_LOOKS {
-        let mut wanted: FxHashSet<&str> = FxHashSet::default();
-        let read: Vec<(Vec<Arc<Expanded>>, &Arc<Expanded>)> = open
-            .iter()
-            .map(|text| (flatten(&text.includes), text))
-            .collect();
-        for (headers, text) in &read {
-            let all = || headers.iter().chain([*text]);
-            let items: Vec<Arc<Vec<Item>>> = all().map(|one| contents.items(one)).collect();
-            let defined: FxHashSet<&str> = items
-                .iter()
-                .flat_map(|items| items.iter())
-                .filter_map(|item| match &item.kind {
-                    ItemKind::Function(name) | ItemKind::Kernel(name) => Some(name.as_str()),
-                    ItemKind::Declaration => None,
-                })
-                .collect();
-            for one in all() {
-                wanted.extend(called_in(&one.text).filter(|name| !defined.contains(name)));
-            }
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for text in &open {
+            let headers = flatten(&text.includes);
+            let lacking = contents.lacking(headers.iter().chain([text]));
+            names.extend(lacking.iter().filter(|name| !seen.contains(*name)).cloned());
         }
-        let new = wanted.into_iter().filter(|name| !seen.contains(*name));
-        let mut names: Vec<String> = new.map(str::to_owned).collect();
-        names.sort_unstable();
+        let names: Vec<String> = names.into_iter().collect();
         seen.extend(names.iter().cloned());
         let found = look.defining(&main.path, &names);
         open.clear();
         for path in found {
             let has = |all: &[Arc<Expanded>]| all.iter().any(|text| *text.path == *path);
             let known = has(&included) || has(&linked) || *main.path == *path;
-            if known || linked.len() >= MOST_LINKED {
+            // Headers are included.
+            if known || is_header(&path) || linked.len() >= MOST_LINKED {
                 continue;
             }
             let Some(source) = look.files.read(&path) else {
@@ -564,17 +573,6 @@ fn linked_with(
         }
     }
     linked
-}
-
-/// The names before parentheses.
-fn called_in(text: &str) -> impl Iterator<Item = &str> {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.match_indices('(').filter_map(move |(at, _)| {
-        let before = text[..at].trim_end();
-        let name = &before[before.trim_end_matches(word).len()..];
-        let begins = name.starts_with(|c: char| !c.is_ascii_digit());
-        (begins && !name.is_empty()).then_some(name)
-    })
 }
 
 fn has_main(text: &str) -> bool {
