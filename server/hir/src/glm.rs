@@ -309,6 +309,12 @@ fn matrix(columns: usize, rows: usize) -> String {
             "friend {product} operator*({mat} a, glm_mat<{others}, {columns}, T> b) {{ return {product}({all}); }}"
         );
     }
+    if columns == rows {
+        let _ = writeln!(
+            own,
+            "{mat} &operator*=(const {mat} &b) {{ return *this = *this * b; }}"
+        );
+    }
     match (columns, rows) {
         (2, 2) => own.push_str(INVERSE_2),
         (3, 3) => own.push_str(INVERSE_3),
@@ -355,6 +361,12 @@ T &operator[](int i) { return (&x)[i]; }
 const T &operator[](int i) const { return (&x)[i]; }
 glm_qua<T> operator-() const { return glm_qua<T>(-w, -x, -y, -z); }
 friend glm_qua<T> operator+(const glm_qua<T> &a, const glm_qua<T> &b) { return glm_qua<T>(a.w + b.w, a.x + b.x, a.y + b.y, a.z + b.z); }
+friend glm_qua<T> operator-(const glm_qua<T> &a, const glm_qua<T> &b) { return glm_qua<T>(a.w - b.w, a.x - b.x, a.y - b.y, a.z - b.z); }
+glm_qua<T> &operator+=(const glm_qua<T> &b) { w += b.w; x += b.x; y += b.y; z += b.z; return *this; }
+glm_qua<T> &operator-=(const glm_qua<T> &b) { w -= b.w; x -= b.x; y -= b.y; z -= b.z; return *this; }
+glm_qua<T> &operator*=(T s) { w *= s; x *= s; y *= s; z *= s; return *this; }
+glm_qua<T> &operator/=(T s) { w /= s; x /= s; y /= s; z /= s; return *this; }
+glm_qua<T> &operator*=(const glm_qua<T> &b) { return *this = *this * b; }
 friend glm_qua<T> operator*(const glm_qua<T> &a, T s) { return glm_qua<T>(a.w * s, a.x * s, a.y * s, a.z * s); }
 friend glm_qua<T> operator*(T s, const glm_qua<T> &a) { return glm_qua<T>(a.w * s, a.x * s, a.y * s, a.z * s); }
 friend glm_qua<T> operator/(const glm_qua<T> &a, T s) { return glm_qua<T>(a.w / s, a.x / s, a.y / s, a.z / s); }

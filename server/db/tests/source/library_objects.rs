@@ -377,3 +377,25 @@ fn what_a_tensor_is_by_itself_is_where_pytorch_declares_it() {
                 }\n";
     assert_eq!(crate::reads::losses(text), 0);
 }
+
+#[test]
+fn quaternions_and_matrices_of_glm_change_in_place() {
+    for changed in [
+        "q *= 2.f;",
+        "q /= a[4];",
+        "q += p;",
+        "q -= p;",
+        "q *= p;",
+        "q = q - p;",
+        "m *= m; q.x = m[0].x;",
+        "m *= 2.f; q.x = m[1].y;",
+    ] {
+        let text = format!(
+            "#include <glm/glm.hpp>\n#include <glm/gtc/quaternion.hpp>\n\
+             __global__ void k(float *o, const float *a) {{\n\
+             glm::quat q(a[0], a[1], a[2], a[3]), p(a[5], a[6], a[7], a[8]); glm::mat3 m = glm::make_mat3(a);\n\
+             {changed} o[threadIdx.x] = q.x + q.w; }}\n"
+        );
+        assert_eq!(crate::reads::losses(&text), 0, "{changed}");
+    }
+}
