@@ -42,3 +42,21 @@ fn called_in(text: &str) -> impl Iterator<Item = &str> {
         (begins && !name.is_empty()).then_some(name)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_leaves_the_linkage_unless_it_names_another_function() {
+        let of = |text: &str| Linkage::of(text, &[]);
+        let before = of("void run() { scale(1); add (2); }");
+        assert!(before.called.iter().eq(["add", "run", "scale"]));
+        let typed = of("void run() { int n = 3; scale(n); add(n * 2); }");
+        assert_eq!(before.hash, typed.hash);
+        assert_ne!(
+            before.hash,
+            of("void run() { scale(1); add(2); shift(1); }").hash
+        );
+    }
+}
