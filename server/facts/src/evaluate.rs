@@ -1413,23 +1413,7 @@ impl Executor<'_> {
                 };
             }
             Function::Pipe { store } => {
-                let mut needs = Vec::new();
-                for argument in arguments {
-                    needs.append(&mut self.eval(argument).loads);
-                }
-                let array = self.array("pipe", Space::Global);
-                let address = self.unknown(true, Variation::ANY);
-                let bytes = (whole.ty.size() as u32).max(1);
-                let op = if *store { Op::Store } else { Op::Load };
-                let load = self.record(array, address, bytes, bytes, op, whole, &needs);
-                let recorded = self.dry == 0 && !self.counting_only;
-                if let Some(draft) = self.accesses.get_mut(load).filter(|_| recorded) {
-                    draft.unseen = Some(Unseen::Pipe);
-                }
-                return Value {
-                    loads: if *store { Vec::new() } else { vec![load] },
-                    ..Value::data(Variation::ANY)
-                };
+                return self.placed_by_runtime(*store, Unseen::Pipe, arguments, whole);
             }
             Function::Launched { store } => {
                 if let Some(place) = arguments.first() {
@@ -1448,23 +1432,7 @@ impl Executor<'_> {
                 };
             }
             Function::Texture { store } => {
-                let mut needs = Vec::new();
-                for argument in arguments {
-                    needs.append(&mut self.eval(argument).loads);
-                }
-                let array = self.array("", Space::Texture);
-                let address = self.unknown(true, Variation::ANY);
-                let bytes = (whole.ty.size() as u32).max(4);
-                let op = if *store { Op::Store } else { Op::Load };
-                let load = self.record(array, address, bytes, bytes, op, whole, &needs);
-                let recorded = self.dry == 0 && !self.counting_only;
-                if let Some(draft) = self.accesses.get_mut(load).filter(|_| recorded) {
-                    draft.unseen = Some(Unseen::Image);
-                }
-                return Value {
-                    loads: if *store { Vec::new() } else { vec![load] },
-                    ..Value::data(Variation::ANY)
-                };
+                return self.placed_by_runtime(*store, Unseen::Image, arguments, whole);
             }
             _ => {}
         }
@@ -1885,6 +1853,37 @@ impl Executor<'_> {
             if draft.origin == from {
                 draft.origin = to;
             }
+        }
+    }
+
+    /// An access to a pipe, or to a texture, a surface or an image: the runtime decides where.
+    fn placed_by_runtime(
+        &mut self,
+        store: bool,
+        unseen: Unseen,
+        arguments: &[Expr],
+        whole: &Expr,
+    ) -> Value {
+        let mut needs = Vec::new();
+        for argument in arguments {
+            needs.append(&mut self.eval(argument).loads);
+        }
+        let (name, space, least) = match unseen {
+            Unseen::Pipe => ("pipe", Space::Global, 1),
+            _ => ("", Space::Texture, 4),
+        };
+        let array = self.array(name, space);
+        let address = self.unknown(true, Variation::ANY);
+        let bytes = (whole.ty.size() as u32).max(least);
+        let op = if store { Op::Store } else { Op::Load };
+        let load = self.record(array, address, bytes, bytes, op, whole, &needs);
+        let recorded = self.dry == 0 && !self.counting_only;
+        if let Some(draft) = self.accesses.get_mut(load).filter(|_| recorded) {
+            draft.unseen = Some(unseen);
+        }
+        Value {
+            loads: if store { Vec::new() } else { vec![load] },
+            ..Value::data(Variation::ANY)
         }
     }
 

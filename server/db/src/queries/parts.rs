@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use warplens_hir::{Item, ItemKind, Signature};
 use warplens_host::{LaunchSite, builds, may_build};
 use warplens_machine::Profile;
@@ -158,10 +159,7 @@ impl Engine {
                 .map(|(program, item, _)| (program, item))
                 .collect();
             self.contents().kernels.make_room(kernels.len());
-            let called: Vec<Called> = kernels
-                .iter()
-                .map(|(program, item)| called(program, item, &kernels))
-                .collect();
+            let called = called(&kernels);
             let launches =
                 self.launches_of(&called, &parts.sites, &by_callers.sites, path, &how, cancel)?;
             let of_program = overrides.program.as_deref();
@@ -241,26 +239,41 @@ impl Engine {
     }
 }
 
-/// A kernel as far as it decides who can launch it.
-fn called(program: &Program, item: &Item, kernels: &[(&Program, &Item)]) -> Called {
-    let name = kernel_name(item);
-    let text = &program.text.text[item.range.clone()];
-    let alike: Vec<&Item> = (kernels.iter())
-        .filter(|(other, _)| std::ptr::eq(*other, program))
-        .map(|(_, other)| *other)
-        .filter(|other| kernel_name(other) == name && other.space == item.space)
+/// Kernels as far as they decide who can launch them.
+fn called(kernels: &[(&Program, &Item)]) -> Vec<Called> {
+    let mut all: Vec<Called> = (kernels.iter())
+        .map(|(program, item)| {
+            let name = kernel_name(item);
+            let text = &program.text.text[item.range.clone()];
+            Called {
+                name: name.to_owned(),
+                space: item.space.clone(),
+                language: program.text.language,
+                arguments: arguments_of(text, name),
+                template: TemplateHead::of(text, name),
+                overload: None,
+            }
+        })
         .collect();
-    let own = (alike.iter()).position(|other| std::ptr::eq(*other, item));
-    let overload = own.filter(|_| alike.len() > 1).and_then(|own| {
-        let all = Signature::of(&program.text, &alike, &program.unit)?;
-        Some((all.into(), own))
-    });
-    Called {
-        name: name.to_owned(),
-        space: item.space.clone(),
-        language: program.text.language,
-        arguments: arguments_of(text, name),
-        template: TemplateHead::of(text, name),
-        overload,
+    let mut alike: FxHashMap<(*const Program, &str, &str), Vec<usize>> = FxHashMap::default();
+    for (at, (program, item)) in kernels.iter().enumerate() {
+        let name = (
+            std::ptr::from_ref(*program),
+            kernel_name(item),
+            &*item.space,
+        );
+        alike.entry(name).or_default().push(at);
     }
+    for places in alike.into_values().filter(|places| places.len() > 1) {
+        let program = kernels[places[0]].0;
+        let items: Vec<&Item> = places.iter().map(|at| kernels[*at].1).collect();
+        let signatures = Signature::of(&program.text, &items, &program.unit);
+        let Some(signatures) = signatures.map(Arc::<[Signature]>::from) else {
+            continue;
+        };
+        for (own, at) in places.into_iter().enumerate() {
+            all[at].overload = Some((Arc::clone(&signatures), own));
+        }
+    }
+    all
 }

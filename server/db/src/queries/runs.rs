@@ -393,14 +393,11 @@ pub(crate) fn may_launch(
         return false;
     };
     let all = || {
-        let others = texts.headers.iter().chain(&texts.linked);
-        others.chain([&texts.main])
+        let own = std::iter::once(&texts.main);
+        own.chain(&texts.linked).chain(&texts.headers)
     };
     // A program of the processor alone may have functions that are called like the kernels, and takes as long to run as it may.
-    let launches = |text: &Arc<Expanded>| {
-        let said = |word: &str| text.text.contains(word);
-        LAUNCHING.iter().any(|word| said(word))
-    };
+    let launches = |text: &Arc<Expanded>| LAUNCHING.iter().any(|word| text.text.contains(word));
     if !all().any(launches) {
         return false;
     }

@@ -79,13 +79,8 @@ fn lower_with(
     };
     let node = node_ending(parsed, &item.range, &[Kind::FunctionDefinition])?;
     let source = Source {
-        parsed,
         space: &item.space,
-        header: false,
-        at: None,
-        fixed: None,
-        copied: None,
-        of: None,
+        ..Source::new(parsed, false)
     };
     let mut last = None;
     let mut whole = FxHashSet::default();
@@ -258,13 +253,8 @@ impl Lowering<'_> {
         let fragment = Expanded::fragment(&format!("{text} w;"), self.unit.language);
         let node = node_ending(&fragment, &(0..fragment.text.len()), &[Kind::Declaration])?;
         let source = Source {
-            parsed: &fragment,
             space: &space,
-            header: false,
-            at: None,
-            fixed: None,
-            copied: None,
-            of: None,
+            ..Source::new(&fragment, false)
         };
         let base = self.base_type(node.field(Field::Type)?, source);
         let declarator = node.field(Field::Declarator)?;
@@ -296,13 +286,8 @@ impl Lowering<'_> {
             .field(Field::Value)
             .filter(|value| !value.has_error())?;
         let source = Source {
-            parsed: &fragment,
             space: &space,
-            header: false,
-            at: None,
-            fixed: None,
-            copied: None,
-            of: None,
+            ..Source::new(&fragment, false)
         };
         self.constant_node(value, source)
     }

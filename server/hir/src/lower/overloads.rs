@@ -32,13 +32,8 @@ impl Signature {
         let each = items.iter().map(|item| {
             let node = node_ending(parsed, &item.range, &[Kind::FunctionDefinition])?;
             let source = Source {
-                parsed,
                 space: &item.space,
-                header: false,
-                at: None,
-                fixed: None,
-                copied: None,
-                of: None,
+                ..Source::new(parsed, false)
             };
             let mut lowering = Lowering::new(unit);
             lowering.space = Arc::clone(&item.space);

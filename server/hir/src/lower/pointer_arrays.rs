@@ -3,6 +3,7 @@
 use super::Lowering;
 use super::constants::constant;
 use super::construct::operation;
+use super::shapes::is_pure;
 use warplens_ir::{BinaryOp, Expr, ExprKind, Site, Type};
 
 impl Lowering<'_> {
@@ -14,7 +15,7 @@ impl Lowering<'_> {
         let leaves = self.split.get(&id)?.scalars();
         if !matches!(self.vars[id.0 as usize].ty, Type::Array(..))
             || constant(index).is_some()
-            || !is_repeatable(index)
+            || !is_pure(index)
         {
             return None;
         }
@@ -36,15 +37,5 @@ impl Lowering<'_> {
                 }
             }),
         )
-    }
-}
-
-/// True for an expression without effects, which may be evaluated more than once.
-fn is_repeatable(expression: &Expr) -> bool {
-    match &expression.kind {
-        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Builtin(_) => true,
-        ExprKind::Cast(_, inner) | ExprKind::Unary(_, inner) => is_repeatable(inner),
-        ExprKind::Binary(_, a, b) => is_repeatable(a) && is_repeatable(b),
-        _ => false,
     }
 }

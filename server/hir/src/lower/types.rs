@@ -478,13 +478,8 @@ impl Lowering<'_> {
         let (parsed, header) = self.own.clone()?;
         let space = Arc::clone(&self.space);
         let source = Source {
-            parsed: &parsed,
             space: &space,
-            header,
-            at: None,
-            fixed: None,
-            copied: None,
-            of: None,
+            ..Source::new(&parsed, header)
         };
         Some(read(self, source))
     }

@@ -86,8 +86,6 @@ impl<'tree> ParameterList<'tree> {
 /// A label of a `switch` and what is behind it up to the next one.
 #[derive(Debug, Clone)]
 pub struct Case<'tree> {
-    /// `case` or `default` itself.
-    pub node: Node<'tree>,
     /// Its value, where it is not `default`.
     pub label: Option<Node<'tree>>,
     /// Its statements and directives.
@@ -103,11 +101,7 @@ impl<'tree> SwitchStatement<'tree> {
             if node.kind() == Kind::CaseStatement {
                 let label = node.field(Field::Value);
                 let statements = parts(node).filter(|part| Some(*part) != label).collect();
-                cases.push(Case {
-                    node,
-                    label,
-                    statements,
-                });
+                cases.push(Case { label, statements });
             } else if let Some(case) = cases.last_mut() {
                 case.statements.push(node);
             }
